@@ -9,6 +9,7 @@ import sys
 
 from bench import (
     blocks,
+    estimators,
     games,
     gpu,
     launchers,
@@ -35,7 +36,8 @@ MEASURES = (
     blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
     ray_cluster.ray,
     showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
-    solving.solve, solving.boards, view.view, command.strength, untuned_command.untuned,
+    solving.solve, solving.boards, estimators.estimators, view.view, command.strength,
+    untuned_command.untuned,
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Beasty Bar end to end on one GPU, beside what its networks alone allow: `python -m bench gpu`.
 
+Then updates of the sizes that learn, of Beasty Bar and the arena (`gpu_updates`).
 A decision counts once: it was made, kept and learned from in one pass. The ceilings are the same
 networks' inference and one training pass at a batch of 65,536, with nothing around them, measured
 in the same run. Where there is no GPU, the one line says so.
@@ -14,9 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from bench import gpu_updates
 from lanista.games import registry
 from lanista.learn.learner import PRECISIONS
 from lanista.nets.policy import Critic, Policy
@@ -57,6 +60,7 @@ def gpu() -> Iterator[dict[str, Any]]:
             yield line(f"{GAME}, {name}, {precision}", laps, inference, training, goal)
         ratio = round(rates["bf16"] / rates["fp32"], 2)
         yield {"bench": f"{GAME}, {name}, bf16 over fp32 end to end", "ratio": ratio}
+    yield from gpu_updates.rows(SECONDS, REPEATS, ceilings)
 
 
 def line(
@@ -116,16 +120,15 @@ def end_to_end(
 
 
 def ceilings(
-    network: dict[str, Any], precision: str, batch: int, device: str
+    network: dict[str, Any], precision: str, batch: int, device: str, game: str = GAME
 ) -> tuple[float, float]:
     """Return states per second of inference, and samples per second of a training pass."""
-    spec, shape = registry.spec_of(GAME), Network(**network)
+    spec, shape = registry.spec_of(game), Network(**network)
     policy = Policy(spec, shape).to(device)
     critic = Critic(spec, shape, features=policy.torso.width).to(device)
-    # The encoder compares codes, so any bytes take as long as true ones.
-    observation = torch.randint(0, 2, (batch, spec.observation.length), device=device).to(
-        torch.uint8
-    )
+    # The encoder compares codes, so any numbers take as long as true ones.
+    kind = torch.from_numpy(np.empty(0, spec.observation.dtype)).dtype
+    observation = torch.randint(0, 2, (batch, spec.observation.length), device=device).to(kind)
     grads = torch.randn(batch, spec.choices, device=device), torch.randn(batch, device=device)
     parameters = [*policy.parameters(), *critic.parameters()]
     optimiser = torch.optim.Adam(parameters, lr=1e-4, fused=True)

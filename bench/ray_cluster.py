@@ -32,7 +32,11 @@ from lanista.runs.settings import load_settings
 ROUNDS = 5
 SECONDS = 6.0
 MEGABYTE = 1 << 20
+SIZES = ((1 << 10, 40_000), (1 << 17, 8000), (MEGABYTE, 1000), (16 * MEGABYTE, 60))
+"""Bytes of an answer, and how many are sent."""
 ONE_AT_A_TIME = "ray queue, one answer of 1024 bytes at a time"
+PURSES = str(Path(__file__).parent.parent / "examples" / "my_game.py")
+SMALL = "purses, in Python, a tenth of the matches"
 GAMES: Mapping[str, dict[str, Any]] = {
     "showdown": {
         "game": "showdown",
@@ -42,7 +46,13 @@ GAMES: Mapping[str, dict[str, Any]] = {
         "device": "cpu",
     },
     "purses, in Python": {
-        "game": str(Path(__file__).parent.parent / "examples" / "my_game.py"),
+        "game": PURSES,
+        "network": {"width": 64, "layers": 2},
+        "rollouts": {"matches": 4000, "slots": 500},
+        "device": "cpu",
+    },
+    SMALL: {
+        "game": PURSES,
         "network": {"width": 64, "layers": 2},
         "rollouts": {"matches": 400, "slots": 100},
         "device": "cpu",
@@ -67,7 +77,7 @@ def ray() -> Iterator[dict[str, Any]]:
     yield from queue
     weights = list(weights_sent())
     yield from weights
-    for name in ("showdown", "purses, in Python"):
+    for name in ("showdown", "purses, in Python", SMALL):
         yield same_run(name)
     two = [two_machines(name) for name in ("showdown", "beastybar")]
     yield from two
@@ -100,7 +110,12 @@ def through_the_queue() -> Iterator[dict[str, Any]]:
         actor = ray.remote(num_cpus=0, concurrency_groups=groups)(FedHost).remote(0, "threads", {})
         ray.get(actor.identity.remote())
         pieces = actor.pieces.remote()
-        for size, count in ((1 << 10, 40_000), (1 << 17, 8000), (MEGABYTE, 1000), (16 * MEGABYTE, 60)):
+        for size, count in (
+            (1 << 10, 40_000),
+            (1 << 17, 8000),
+            (MEGABYTE, 1000),
+            (16 * MEGABYTE, 60),
+        ):
             _taken(ray, actor, pieces, size, count // 10)  # Processes come up, memory is mapped.
             began, cpu = time.perf_counter(), cpu_seconds()
             calls = _taken(ray, actor, pieces, size, count)

@@ -16,8 +16,9 @@ _LISTED = (
     "policy, critic, player, bot, agent, snapshot, exploiter, best response, opponent mix, "
     "matchmaking, payoff, rating, rollout, unroll, trajectory, bootstrap, truncation, "
     "reward shaping, entropy bonus, reference KL, magnet, R-NaD reward regularisation, update, "
-    "iteration, policy lag, staleness, throughput, bottleneck, recipe, stage, run, checkpoint, "
-    "resume, promotion, gate, rollback, spool, game file"
+    "iteration, policy lag, cluster, driver, shard, task, staleness, throughput, bottleneck, "
+    "recipe, stage, run, checkpoint, "
+    "resume, promotion, gate, rollback, spool, game file, meta-strategy, payoff matrix, damping"
 )
 VOCABULARY = _LISTED.split(", ")
 BANNED = re.compile(

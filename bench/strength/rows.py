@@ -112,10 +112,7 @@ ROWS = (
     Row(
         "arena", "Arena", "arena", 160,
         _scores(rusher=(0.5, 0.9), kiter=(0.3, 0.6)), matches=200,
-        on_gpu=(
-            "rollouts.unrolls=1024", "rollouts.workers=2", "rollouts.launcher=threads",
-            "rollouts.lag=1", "rollouts.graphs=true", "learning.minibatches=8",
-        ),
+        on_gpu=("rollouts.unrolls=512", *_EIGHT_THREADS, "rollouts.lag=1"),
     ),
     Row(
         "connect_four", "Connect four (OpenSpiel)", "openspiel:connect_four", 150,

@@ -15,6 +15,7 @@ from lanista.games import registry
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.learner.ledger import NAME, GameRow, Ledger
 from lanista.nets.files.policy_file import save_policy
+from lanista.nets.files.policy_format import read
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 
@@ -277,3 +278,21 @@ def test_the_number_of_a_change_and_its_time_have_columns_of_their_own(published
     lines = capsys.readouterr().out.splitlines()
     (head,) = (line.split() for line in lines if "candidate" in line)
     assert head == ["change", "time", "stable", "candidate", "reason", "share"]
+
+
+def test_a_finished_policy_keeps_its_weights_and_names_its_parent(tmp_path, capsys):
+    file, digest = policy_file(tmp_path / "plain.safetensors")
+    out = tmp_path / "finished.safetensors"
+    assert main(["policy", "finish", str(file), "--output", str(out), "--parts", "16"]) == 0
+    before, after = read(file), read(out)
+    assert after.digest != digest
+    assert after.header.parents == (digest,)
+    assert (after.header.network.drop_below, after.header.network.parts) == (0.03, 16)
+    assert all((before.arrays[name] == array).all() for name, array in after.arrays.items())
+    capsys.readouterr()
+    again = ["policy", "finish", str(out), "--output", str(tmp_path / "twice.safetensors")]
+    assert main(again) == 2
+    assert "is a finished policy already" in capsys.readouterr().err
+    nothing = ["--drop-below", "0", "--parts", "0", "--output", str(tmp_path / "none.safetensors")]
+    assert main(["policy", "finish", str(file), *nothing]) == 2
+    assert "changes nothing; give one of them" in capsys.readouterr().err

@@ -24,11 +24,16 @@ def test_a_machine_like_this_one_is_not_refused():
 
 @pytest.mark.parametrize("name", [field.name for field in fields(identity())])
 def test_a_machine_with_another_one_is_refused_in_a_sentence(name):
-    other = replace(identity(), **{name: "other"})
+    other = replace(identity(), **{name: "kuhn:99" if name == "rules" else "other"})
     sentence = identity().refusal(other, "10.0.0.5")
     assert sentence.startswith(f"Machine 10.0.0.5 is refused: its {WORDS[name]}")
-    assert "other" in sentence
+    assert getattr(other, name) in sentence
     assert sentence.endswith("there.") or "copy the wheel" in sentence
+
+
+def test_a_machine_that_lacks_a_simulator_is_not_refused_for_it():
+    fewer = replace(identity(), rules=identity().rules.partition(" ")[2])
+    assert identity().refusal(fewer, "10.0.0.5") == fewer.refusal(identity(), "10.0.0.5") == ""
 
 
 def test_rules_of_the_games_that_come_along_are_part_of_it():

@@ -66,6 +66,19 @@ ARENA = {
                "sampling": "prioritised"},
     "checkpoints": {"save_every": 4},
 }  # fmt: skip
+REGRET = {
+    "game": "leduc",
+    "iterations": 6,
+    "network": SMALL,
+    "learning": {
+        "policy": "regret",
+        "lr": {"kind": "on-plateau", "start": 0.01, "patience": 1},
+        "regret": {"steps": 4, "average_steps": 3, "batch": 64, "memory": 200},
+    },
+    "rollouts": {"matches": 20},
+    "evaluation": {"every": 1, "bots": ["random"], "matches": 20},
+    "checkpoints": {"save_every": 3, "keep_last": 9},
+}
 LSTM = {**ARENA, "network": {"kind": "lstm", **SMALL}}
 
 

@@ -57,6 +57,7 @@ class Slow:
             slow = self.out
             if self.slow_critic is not None:
                 slow = self._judged(self.slow_critic, features.detach())
+            self.judged = slow
             self.v = [self.worth(row, slow[row]) for row in range(self.count)]
             self.next_v = [self._next(lane) for lane in range(len(self.lanes))]
         self.mu = [float(x) for x in u.log_prob]

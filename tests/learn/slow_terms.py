@@ -23,7 +23,9 @@ class SlowTerms(Slow):
         self.advantage: list[float] = []
         self.force: list[list[list[float | None]]] = []
         self.kept: set[int] | None = None
-        if s.policy == "ppo":
+        if s.q_trace == "joint":
+            self._joint(reward)
+        elif s.policy == "ppo":
             self._ppo(self._bent(reward) if s.eta else reward)
         elif s.policy == "vtrace":
             found, self.target = self.vtrace(), self.td()
@@ -140,6 +142,62 @@ class SlowTerms(Slow):
                     self.target[row], self.force[row] = target, [q]
                     r, plain, product, next_v, next_target = 0.0, 0.0, 1.0, v, target
 
+    def _joint(self, reward: list[float]) -> None:
+        """Retrace over both seats in the view of seat 0, and the values of rows that look alike."""
+        s, u = self.settings, self.unrolls
+        reference = self._regularised() if s.eta else None
+        cost: list[list[float]] = []
+        for row in range(self.count):
+            chances = self.acting[row][0]
+            gaps = [
+                0.0 if p is None or reference is None
+                else math.log(self.pi[row][0][c].detach()) - reference[row][0][c]  # type: ignore[operator,union-attr]
+                for c, p in enumerate(chances)
+            ]  # fmt: skip
+            cost.append([s.eta * gap for gap in gaps])
+        for rows in self._matches():
+            later_value = later_excess = 0.0
+            to_come, signs = {0: 0.0, 1: 0.0}, {0: 1.0, 1: -1.0}
+            after = 0.0
+            for row in reversed(rows):
+                seat = int(u.seat[row])
+                to_come[seat] += reward[row]
+                now = signs[seat] * to_come[seat]
+                first = now - after + later_value + later_excess
+                after = now
+                self.target[row] = signs[seat] * first
+                q = self.judged[row]
+                later_value = signs[seat] * sum(
+                    float(p.detach()) * (float(q[c].detach()) - cost[row][c])
+                    for c, p in enumerate(self.acting[row][0])
+                    if p is not None
+                )
+                rho = math.exp(float(self.log_pi[row].detach()) - self.mu[row])
+                played = float(q[self.played[row][0]].detach())
+                later_excess = s.lam * min(s.c_clip, rho) * (first - signs[seat] * played)
+        self.force = self._means_of_alike(cost)
+
+    def _means_of_alike(self, cost: list[list[float]]) -> list[list[list[float | None]]]:
+        s, u = self.settings, self.unrolls
+        corrected, groups = [], {}
+        for row in range(self.count):
+            q = self.judged[row].tolist()
+            played = self.played[row][0]
+            if s.importance_clip:
+                weight = min(s.importance_clip, max(1.0, math.exp(-self.mu[row])))
+                q[played] += weight * (self.target[row] - q[played])
+            corrected.append(q)
+            key = (u.observation[row].tobytes(), u.mask[row].tobytes())
+            groups.setdefault(key, []).append(row)
+        out: list[list[list[float | None]]] = [[] for _ in range(self.count)]
+        for rows in groups.values():
+            mean = [sum(corrected[r][c] for r in rows) / len(rows) for c in range(self.sizes[0])]
+            for row in rows:
+                legal = self.legal[row][0]
+                values = [mean[c] - cost[row][c] if c in legal else None for c in range(len(mean))]
+                out[row] = self._pulled([values], row)
+        return out
+
     # Terms.
 
     def term(self, name: str) -> Tensor:
@@ -152,14 +210,26 @@ class SlowTerms(Slow):
             "vtrace": self._gradient,
             "all_action": self._every_action,
             "neurd": self._on_logits,
+            "ppo of all": self._clipped_of_all,
         }
-        loss = losses[self.settings.policy]
+        joint_ppo = self.settings.policy == "ppo" and self.settings.q_trace == "joint"
+        loss = losses["ppo of all" if joint_ppo else self.settings.policy]
         return self.mean([loss(row) for row in range(self.count)], self.kept)
 
     def _clipped(self, row: int) -> Tensor:
         ratio, clip = (self.log_pi[row] - self.mu[row]).exp(), self.settings.clip
         gain = self.advantage[row]
         return -torch.minimum(ratio * gain, ratio.clamp(1 - clip, 1 + clip) * gain)
+
+    def _clipped_of_all(self, row: int) -> Tensor:
+        clip, total = self.settings.clip, torch.zeros((), dtype=torch.float64)
+        assert self.unrolls.log_probs is not None
+        ((_, gains),) = enumerate(self._gains(row))
+        for c, gain in gains.items():
+            mu = math.exp(float(self.unrolls.log_probs[row][c]))
+            ratio = self.acting[row][0][c] / mu  # type: ignore[operator]
+            total = total - mu * torch.minimum(ratio * gain, ratio.clamp(1 - clip, 1 + clip) * gain)
+        return total
 
     def _gradient(self, row: int) -> Tensor:
         return -self.advantage[row] * self.log_pi[row]
@@ -172,8 +242,9 @@ class SlowTerms(Slow):
             [float(out[start + c]) if c in legal else None for c in range(size)]
             for (start, size), legal in zip(self.parts, self.legal[row], strict=True)
         ]
-        if self.settings.policy != "neurd":
-            return q
+        return self._pulled(q, row) if self.settings.policy == "neurd" else q
+
+    def _pulled(self, q: list[list[float | None]], row: int) -> list[list[float | None]]:
         for name in PULLED_IN:
             if weight := self.weights.get(name, 0.0):
                 log_reference = self._log_reference(name, row)
@@ -199,7 +270,8 @@ class SlowTerms(Slow):
     def _gains(self, row: int) -> list[dict[int, float]]:
         """Return Q(a) − Σ_b π(b) Q(b) of each head's legal choices."""
         out = []
-        for q, pi, legal in zip(self._q(row), self.pi[row], self.legal[row], strict=True):
+        chances = self.acting if self.settings.q_trace == "joint" else self.pi
+        for q, pi, legal in zip(self._q(row), chances[row], self.legal[row], strict=True):
             mean = sum(float(pi[c].detach()) * q[c] for c in legal)  # type: ignore[arg-type,operator,misc]
             out.append({c: q[c] - mean for c in legal})  # type: ignore[operator]
         return out
@@ -322,7 +394,7 @@ class SlowTerms(Slow):
 
     def losses(self) -> dict[str, Tensor]:
         """Return every term that is a loss of its own."""
-        inside = PULLED_IN if self.settings.policy == "neurd" else ()
+        inside = PULLED_IN if self.settings.pulls_in_advantage else ()
         return {
             name: self.term(name)
             for name, weight in self.weights.items()
@@ -354,7 +426,7 @@ class SlowTerms(Slow):
             own = [[float(p.detach()) for p in pi[head] if p is not None] for pi in self.pi]
             mean = np.mean([-sum(p * math.log(p) for p in chances) for chances in own])
             found[f"policy/entropy/{head}"] = float(mean)
-        if self.settings.policy == "ppo":
+        if self.settings.policy == "ppo" and self.settings.q_trace is None:
             beyond = [abs(math.exp(gap) - 1) > self.settings.clip for gap in gaps]
             found["policy/approx_kl"] = float(np.mean([apart[row] for row in kept]))
             found["policy/clip_fraction"] = float(np.mean([beyond[row] for row in kept]))

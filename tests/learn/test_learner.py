@@ -16,6 +16,7 @@ from torch import Tensor
 from lanista.data.equal_rows import equal_rows
 from lanista.data.trajectory import Unrolls
 from lanista.errors import LanistaError
+from lanista.games import registry
 from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.settings import Learning
 from lanista.learn.update import batch as batch_module
@@ -530,3 +531,28 @@ def test_the_log_has_every_scheduled_number_as_it_was_at_the_update() -> None:
         wanted = [start + (end - start) * update / 4 for update in range(3)]
         assert [log[name] for log in logs] == pytest.approx(wanted), name
     assert all(log["value/weight"] == 0.5 for log in logs)
+
+
+JOINT = {"critic_sees": "privileged", "critic_output": "q", "q_trace": "joint"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        (
+            {"zero_sum": False},
+            "what one of two seats wins .* leave q_trace out",
+        ),
+        (
+            {"simultaneous": True},
+            "needs one seat to decide at a time, and the seats of kuhn",
+        ),
+    ],
+)
+def test_values_over_both_seats_are_refused_where_they_would_be_wrong(
+    facts: dict[str, bool], sentence: str
+) -> None:
+    spec = registry.spec_of("kuhn")
+    other = replace(spec, facts=replace(spec.facts, **facts))
+    with pytest.raises(LanistaError, match=sentence):
+        Learner(other, SMALL, Learning(**JOINT), updates=1)

@@ -56,6 +56,7 @@ SHARED: dict[str, Any] = {
 }
 Q = {"critic_output": "q"}
 ETA = {"eta": 0.3}
+JOINT = {"q_trace": "joint", "critic_sees": "privileged", "gamma": 1.0, "importance_clip": 3.0, **Q}
 CASES: dict[str, dict[str, Any]] = {
     "ppo": {"policy": "ppo"},
     "ppo with a critic of its own": {"policy": "ppo", "critic_sees": "seat", "value_clip": 0.3},
@@ -78,6 +79,10 @@ CASES: dict[str, dict[str, Any]] = {
     "neurd with a critic of its own": {"policy": "neurd", "critic_sees": "seat", **Q},
     "rnad": {"policy": "neurd", **ETA},
     "rnad, privileged": {"policy": "neurd", "critic_sees": "privileged", **ETA},
+    "joint neurd": {"policy": "neurd", **JOINT},
+    "joint rnad": {"policy": "neurd", "temperature": 1.0, **JOINT, **ETA},
+    "joint ppo": {"policy": "ppo", **JOINT},
+    "joint ppo, regularised": {"policy": "ppo", **JOINT, **ETA, "importance_clip": 0.0},
     "regularised ppo": {"policy": "ppo", **ETA},
     "regularised ppo on outcomes": {"policy": "ppo", "critic_output": "outcome", **ETA},
 }  # fmt: skip
@@ -106,7 +111,7 @@ class Watched:
             self.spec,
             self.seed + 1000 * update,
             matches=9,
-            whole=self.settings.rnad,
+            whole=self.settings.joint,
             privileged=self.settings.critic_sees == "privileged",
             state=self.learner.policy.state_size,
             update=update,
@@ -144,7 +149,7 @@ class Watched:
             copy.deepcopy(self.learner.critic),
             weights,
             temperature=1.0 if self.settings.temperature == 1.0 else TEMPERATURE,
-            slow_critic=self.slow_critic if self.settings.rnad else None,
+            slow_critic=self.slow_critic if self.learner.slow_critic is not None else None,
             others=others,
             alpha=2 * 2 / 6,  # Two updates into the second iteration, which is six long.
         )

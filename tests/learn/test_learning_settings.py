@@ -33,6 +33,9 @@ DEFAULTS = {
     "keep_advantages": 1.0,
     "critic_sees": "features",
     "critic_output": "value",
+    "q_trace": None,
+    "importance_clip": None,
+    "critic_lr": None,
     "critic_network": None,
     "critic_warm_up": None,
     "portfolio_size": 4,
@@ -46,6 +49,7 @@ DEFAULTS = {
     "minibatches_by_noise": None,
     "entropy_heads": None,
     "reference_every": 100,
+    "reference_average": None,
     "eta": 0.0,
     "fixed_point": (200,),
     "target_average": 0.001,
@@ -54,15 +58,21 @@ DEFAULTS = {
     "average": 0.0,
     "average_share": 0.0,
     "precision": "fp32",
+    "graphs": None,
     "compile": False,
     "term_gradients_every": 0,
 }
 LEAST = {
     1: ("epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
         "reference_every"),
-    0: ("max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every"),
+    0: ("max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every",
+        "importance_clip"),
 }  # fmt: skip
-SHARES = ("gamma", "lam", "keep_advantages", "target_average", "average", "average_share")
+SHARES = (
+    "gamma", "lam", "keep_advantages", "target_average", "average", "average_share",
+    "reference_average",
+)  # fmt: skip
+JOINT = {"q_trace": "joint", "critic_output": "q", "critic_sees": "privileged"}
 CLIPS = ("clip", "rho_clip", "pg_rho_clip", "c_clip", "neurd_threshold", "neurd_clip")
 
 
@@ -108,7 +118,12 @@ def test_a_share_above_1_is_refused_and_all_of_it_is_taken(name: str) -> None:
         ({"policy": "ppo", "critic_output": "q"}, "goes with all_action or neurd, not ppo"),
         ({"policy": "vtrace", "critic_output": "q"}, "goes with all_action or neurd, not vtrace"),
         ({"policy": "vtrace", "eta": 0.1}, "for ppo or neurd, not vtrace"),
-        ({"policy": "neurd", "eta": 0.1, "critic_output": "q"}, "critic_output of value, not q"),
+        ({"policy": "neurd", "eta": 0.1, "critic_output": "q"}, "needs q_trace joint"),
+        ({**JOINT, "critic_output": "value"}, "needs critic_output q and .*, not value"),
+        ({**JOINT, "critic_sees": "seat"}, "critic_sees privileged, not q and seat"),
+        ({**JOINT, "policy": "all_action"}, "goes with ppo or neurd, not all_action"),
+        ({**JOINT, "gamma": 0.9}, "gamma is 0.9; set it to 1"),
+        ({**JOINT, "matchup_floor": 0.5}, "one advantage a decision, not q_trace joint"),
         ({"terms": {"polici": 1.0}}, "did you mean 'policy'"),
     ],
 )
@@ -127,6 +142,8 @@ def test_settings_that_do_not_go_together_are_refused(
         {"policy": "neurd", "eta": 0.1},
         {"policy": "ppo", "eta": 0.1},
         {"policy": "vtrace", "critic_output": "outcome"},
+        JOINT,
+        {**JOINT, "policy": "neurd", "eta": 0.1},
     ],
 )
 def test_settings_that_go_together_are_taken(values: dict[str, Any]) -> None:

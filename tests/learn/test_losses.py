@@ -312,6 +312,46 @@ def test_ppo_clip_stops_pushing_beyond_the_clip_but_always_pulls_back() -> None:
     assert lp.grad[0, 2] > 0 > lp.grad[0, 3]
 
 
+@given(choices())
+def test_ppo_over_all_choices_is_the_mean_of_ppo_clip_over_the_choice_that_is_played(
+    case: Choices,
+) -> None:
+    if len(case.heads) > 1:
+        return
+    source = torch.Generator().manual_seed(5)
+    shape = case.logits.shape
+    log_mu = case.heads.log_probs(torch.randn(shape, generator=source).double(), case.mask)
+    advantage = torch.randn(shape, generator=source).double() * case.mask
+    log_pi = case.heads.log_probs(case.logits, case.mask)
+    term = losses.ppo_clip_all(case.heads, log_pi, log_mu, advantage, case.mask, case.valid)
+    slow = []
+    for at in steps(case):
+        total = 0.0
+        for a in legal(case, 0, at):
+            ratio, gain = (log_pi[at][a] - log_mu[at][a]).exp().item(), advantage[at][a].item()
+            bounded = min(max(ratio, 0.8), 1.2) * gain
+            total += log_mu[at][a].exp().item() * min(ratio * gain, bounded)
+        slow.append(total)
+    assert term.loss.item() == pytest.approx(-mean(slow), rel=1e-6, abs=1e-9)
+    assert all(bool(x.isfinite().all()) for x in term.statistics.values())
+
+
+def test_neurd_gates_and_clips_as_the_paper_does() -> None:
+    # Their mean is 0: beyond a threshold of 2 only the way back counts.
+    logits = torch.tensor([[[3.0, 0.0, -3.0]]] * 2, dtype=torch.float64).transpose(0, 1)
+    logits = logits.clone().requires_grad_(True)
+    force = torch.tensor([[[5.0, 50.0, -5.0], [-5.0, -50.0, 5.0]]], dtype=torch.float64)
+    everything = torch.ones(1, 2, 3, dtype=torch.bool)
+    term = losses.neurd(Heads((3,)), logits, force, everything, torch.ones(1, 2), threshold=2.0)
+    term.loss.backward()
+    assert logits.grad is not None
+    # Row by row: −(f − mean f) / 2 rows, f within ±10.
+    first = torch.tensor([0.0, 10.0, 0.0])
+    second = torch.tensor([-5.0, -10.0, 5.0])
+    expected = torch.stack([-(f - f.mean()) / 2 for f in (first, second)])[None].double()
+    torch.testing.assert_close(logits.grad, expected)
+
+
 def legal(case: Choices, head: int, at: tuple[int, int]) -> list[int]:
     start, size = case.heads.offsets[head], case.heads.sizes[head]
     return [a for a in range(start, start + size) if case.mask[at][a]]

@@ -144,6 +144,22 @@ def test_rnads_references_move_by_its_schedule() -> None:
             torch.testing.assert_close(flat(policies[name]), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_moving_magnet_follows_the_weights_after_every_update() -> None:
+    share = 0.2
+    terms = {**VALUE, "policy": 1.0, "reference": 0.1}
+    run = kuhn_run(Learning(terms=terms, reference_average=share, reference_every=2, lr=0.02))
+
+    def flat(policy: Policy) -> Tensor:
+        return torch.cat([p.detach().flatten() for p in policy.parameters()]).double()
+
+    expected = flat(run.learner.policy)
+    for _ in range(5):
+        run.train(1)
+        expected = (1 - share) * expected + share * flat(run.learner.policy)
+        found = flat(run.learner.references.policies["reference"])
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("unroll_length", [2, 8])
 def test_a_recurrent_reference_remembers_its_own_match_from_the_start(unroll_length: int) -> None:
     anchor = leduc_run(Learning(), RECURRENT, seed=9).learner.policy

@@ -272,3 +272,35 @@ def test_where_all_is_lost_alike_v_trace_pushes_nowhere() -> None:
     for piece in scaled(settings, lost):
         assert piece.advantage is not None
         assert piece.advantage.abs().max() < 0.1  # Rounding, over the least size.
+
+
+def test_rows_that_look_alike_to_their_seat_have_one_advantage_their_mean() -> None:
+    settings = Learning(
+        policy="neurd",
+        terms={"policy": 1.0, "value": 1.0},
+        critic_sees="privileged",
+        critic_output="q",
+        q_trace="joint",
+        lr=0.02,
+    )
+    unrolls, inputs = moved_on(settings)
+    assert inputs.q_advantage is not None
+    target = inputs.value_target
+    assert target is not None
+    # By hand: Q of the played choice moved by its weight, then means over equal views.
+    run_q = inputs.critic.detach().masked_fill(~inputs.mask, 0.0)  # type: ignore[union-attr]
+    played = inputs.action[:, 0]
+    rows = torch.arange(len(played))
+    weight = (-inputs.behaviour).exp().clamp(1, 10)
+    q = run_q.clone()
+    q[rows, played] += weight * (target - run_q[rows, played])
+    groups: dict[bytes, list[int]] = {}
+    for row, view in enumerate(unrolls.observation):
+        groups.setdefault(view.tobytes(), []).append(row)
+    assert max(len(members) for members in groups.values()) > 1
+    for members in groups.values():
+        mean = q[members].mean(0)
+        pi = inputs.log_probs[members[0]].detach().exp()
+        expected = (mean - (pi * mean).sum()) * inputs.mask[members[0]]
+        for row in members:
+            torch.testing.assert_close(inputs.q_advantage[row], expected, rtol=1e-4, atol=1e-5)

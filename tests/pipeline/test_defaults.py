@@ -45,6 +45,13 @@ def facts(**changes):
     return replace(KUHN, facts=replace(KUHN.facts, **changes))
 
 
+def test_large_returns_are_divided_by_their_scale_for_a_critic_on_the_torso():
+    """2048 of OpenSpiel pays a thousand: 1,726 where the critic learned it so, 2,262 scaled."""
+    alone = facts(seats=1, hidden=False)
+    assert choose(alone, ("random",), Sample(118.0, 811.0), 100).learning.value_scale == "running"
+    assert choose(alone, ("random",), Sample(9.0, 0.8), 100).learning.value_scale is None
+
+
 def test_where_few_matches_pay_an_update_without_one_of_them_is_not_blown_up():
     """Deep sea of OpenSpiel: small costs on the way, and a treasure that one match in 256 finds."""
     paid = np.full((256, 1), -0.005)

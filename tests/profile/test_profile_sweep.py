@@ -311,6 +311,48 @@ def test_fp16_is_for_gpus():
     assert words(on_gpu) == [("learning.precision=bf16",), ("learning.precision=fp16",)]
 
 
+def test_on_a_gpu_play_is_recorded_and_nothing_is_tried_that_is_for_the_cpu():
+    on_gpu = replace(CPU, device="cuda", cores=16)
+    (change,) = changes("graphs", KUHN, KUHN, on_gpu)
+    assert change.overrides == ("rollouts.graphs=true",)
+    assert change.alters == ""
+    assert changes("graphs", change.applied(KUHN), KUHN, on_gpu) == []
+    assert changes("graphs", KUHN, KUHN, CPU) == []
+    for name in ("shards", "threads"):
+        assert changes(name, KUHN, KUHN, on_gpu) == []
+    apart = {"workers": 2, "launcher": "processes"}
+    assert changes("graphs", load_settings({"rollouts": apart}), KUHN, on_gpu) == []
+    central = load_settings({"rollouts": apart | {"inference": "central"}})
+    assert len(changes("graphs", central, central, on_gpu)) == 1
+    lstm = load_settings({"game": "kuhn", "network": {"kind": "lstm"}})
+    assert changes("graphs", lstm, lstm, on_gpu) == []
+
+
+def test_a_sweep_on_a_gpu_comes_from_a_small_recipe_to_updates_of_65_536_decisions():
+    """With a rate that rises with rows a step, recorded play and two workers, as measured."""
+    streamed = {"mode": "stream", "unrolls": 256, "unroll_length": 64}
+    first = load_settings({"game": "arena", "rollouts": streamed})
+
+    def rate(settings):
+        rollouts = settings.rollouts
+        rows = rollouts.resolved_slots(2) * 2 / rollouts.workers
+        return (
+            (2.0 if rollouts.graphs else 1.0)
+            * (2.0 if rollouts.lag else 1.0)
+            * (1.5 if rollouts.workers == 2 else 1.0)
+            * rows**0.5
+            * rollouts.unrolls**0.3
+        )
+
+    sweep = Sweep(first, Invented(rate, idle=16.0), Place(16, 2, "cuda", bf16=True))
+    sweep.search(order_of(LEARN))
+    rollouts = sweep.now.rollouts
+    assert rollouts.graphs
+    assert rollouts.lag == 1
+    assert rollouts.launcher == "threads"
+    assert rollouts.unrolls * rollouts.unroll_length >= 65_536
+
+
 def at_once(settings):
     """How many shards of a step are worked on at once."""
     rollouts, shards = settings.rollouts, settings.learning.shards

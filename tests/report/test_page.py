@@ -281,6 +281,17 @@ def test_those_who_met_only_each_other_are_not_rated_beside_the_rest(record: Run
     assert charts(html, "who-beats-whom")[0]["data"][0]["y"][-2:] == ["main@120", "hunter"]
 
 
+def test_the_mixture_over_a_pool_has_its_nash_conv_beside_the_mains() -> None:
+    record = invented()
+    series = ((20, 0.8), (40, 0.5))
+    mixed = dataclasses.replace(
+        record, metrics={**record.metrics, "meta_strategy/nash_conv": series}
+    )
+    exact = charts(page(mixed, summarise(mixed)), "exploitability")[0]["data"]
+    (line,) = [trace for trace in exact if trace.get("name") == "mixture over the pool"]
+    assert (line["x"], line["y"]) == ([20, 40], [0.8, 0.5])
+
+
 def test_an_unmeasured_worst_case_is_said() -> None:
     assert "How exploitable it is was not measured." in page(EMPTY, summarise(EMPTY))
 

@@ -12,16 +12,19 @@ import pytest
 import torch
 from test_actor import KINDS, policy_of, started, walk
 
+from lanista.data.trajectory import ALL
 from lanista.nets.policy import Critic
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.device_transfer import (
+    FEWEST,
     STEP,
     Found,
     Lane,
     Recorded,
     Records,
     Rows,
+    recorded_rows,
 )
 from lanista.rollout.inference.opponent_batch import OpponentBatch
 from lanista.rollout.inference.policy_players import PolicyPlayer
@@ -306,10 +309,38 @@ def test_recorded_work_shares_memory_and_its_sizes_are_bounded_by_the_rows(
         for rows in range(most, -1, -500):
             recorded = made.fit({"observation": ((1,), np.dtype(np.uint8))}, rows)
             assert len(recorded.inputs["observation"]) >= rows
-    assert len(pools) == 3 * 3
+    sizes = {recorded_rows(rows) for rows in range(most, -1, -500)}
+    assert {STEP, 2 * STEP, 3 * STEP} < sizes
+    assert len(sizes) <= 3 + (STEP // FEWEST).bit_length()
+    assert len(pools) == 3 * len(sizes)
     assert None not in pools
-    assert len(set(pools[:6])) == 1
+    assert len(set(pools[: 2 * len(sizes)])) == 1
     assert len(set(pools)) == 2
+
+
+def test_rows_that_are_picked_on_a_device_are_those_that_are_picked_here() -> None:
+    """In a stream: some unrolls are complete, and others are kept."""
+    harvests = []
+    for there in (False, True):
+        game = started("arena")
+        collector = Collector(game, far(Actor(policy_of(game), 3)), unroll_length=5)
+        lane = collector.actor.lane  # type: ignore[union-attr]
+        if there:
+            collector.tape.empty, collector.tape.pick = lane.empty, lane.pick
+        harvests.append([lane.send(collector.unrolls(count)) for count in (3, 7, 2)])
+    for here, picked in zip(*harvests, strict=True):
+        assert here.decisions == picked.decisions > 0
+        for name in ALL:
+            mine, theirs = getattr(here, name), getattr(picked, name)
+            assert (mine is None) == (theirs is None), name
+            assert mine is None or torch.equal(mine, theirs), name
+
+
+def test_recorded_rows_are_few_sizes_and_never_fewer_than_there_are() -> None:
+    for rows in (0, 1, 255, 256, 257, 1024, 1025, STEP - 1, STEP):
+        assert max(rows, FEWEST) <= recorded_rows(rows) <= max(FEWEST, 2 * rows)
+    for rows in (STEP + 1, 2 * STEP, 10 * STEP - 3):
+        assert rows <= recorded_rows(rows) < rows + STEP
 
 
 def test_what_fills_recorded_rows_up_was_a_decision_or_is_zero(pools: list[Any]) -> None:

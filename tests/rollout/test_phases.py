@@ -66,3 +66,13 @@ def test_a_device_is_waited_for_at_every_change():
     with phases("infer"):
         assert len(waited) == 1
     assert len(waited) == 2
+
+
+def test_where_nobody_measures_the_clock_alone_is_read(monkeypatch):
+    monkeypatch.setattr(Phases, "counts_cpu", False)
+    phases = Phases()
+    with phases("a"):
+        sum(range(1000))
+    wall, cpu = phases.taken()
+    assert wall["a"] > 0
+    assert cpu == {}

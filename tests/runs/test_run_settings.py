@@ -110,6 +110,17 @@ def test_every_field_has_its_sentence(cls):
         ({"replay": {"size": 4, "minimum": 5}}, "no update would ever begin"),
         ({"learner_updates": 2}, "without a replay; set replay.size"),
         ({"learning": {"policy": "neurd", "eta": 1.0}, "rollouts": {"mode": "stream"}}, "whole"),
+        (
+            {
+                "learning": {
+                    "q_trace": "joint",
+                    "critic_output": "q",
+                    "critic_sees": "privileged",
+                },
+                "rollouts": {"mode": "stream"},
+            },
+            "learning.q_trace joint needs whole matches",
+        ),
         ({"seed": -1}, "seed is -1"),
         ({"evaluation": {"every": -1}}, "evaluation.every is -1"),
         ({"checkpoints": {"keep_last": 0}}, "keep_last 0"),

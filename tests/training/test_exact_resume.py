@@ -6,6 +6,7 @@ from pipeline_runs import (
     BEASTYBAR,
     KUHN,
     LSTM,
+    REGRET,
     killed,
     last_state,
     metrics,
@@ -22,6 +23,21 @@ KINDS = {
     "beastybar ppo": BEASTYBAR,
     "arena v-trace with replay": ARENA,
     "arena lstm": LSTM,
+    "leduc by external sampling": REGRET,
+    "beastybar by rollouts": {
+        **REGRET,
+        "game": "beastybar",
+        "iterations": 4,
+        "learning": {"policy": "regret", "regret": {"sampling": "rollout", "steps": 3}},
+        "rollouts": {"matches": 4},
+        "evaluation": {},
+        "checkpoints": {"save_every": 2},
+    },
+    "kuhn by single outcomes": {
+        **REGRET,
+        "game": "kuhn",
+        "learning": {"policy": "regret", "regret": {"sampling": "outcome", "steps": 3}},
+    },
     "kuhn in bf16": {**KUHN, "learning": {"precision": "bf16", "minibatches": 2}},
 }
 

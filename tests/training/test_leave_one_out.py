@@ -33,6 +33,18 @@ RNAD = {
         "terms": {"policy": 1.0, "value": 1.0},
     },
 }
+JOINT = {
+    **KUHN,
+    "learning": {
+        **RNAD["learning"],
+        "critic_sees": "privileged",
+        "critic_output": "q",
+        "q_trace": "joint",
+        "critic_lr": {"kind": "exponential", "start": 0.02, "end": 0.01},
+        "reference_average": 0.1,
+        "terms": {"policy": 1.0, "value": 1.0, "reference": 0.1},
+    },
+}
 STREAM = {**ARENA, "replay": {}, "learner_updates": 1, "network": SMALL}
 RESPONSIVE = {
     **KUHN,
@@ -64,6 +76,7 @@ KINDS = {
     "staggered": STAGGERED,
     "portfolio": PORTFOLIO,
     "r-nad": RNAD,
+    "r-nad over both seats": JOINT,
     "replay": ARENA,
     "stream": STREAM,
     "lstm": LSTM,

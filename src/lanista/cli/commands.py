@@ -45,6 +45,7 @@ POLICY = Group(
         "publish": Entry("live.policy:PolicyPublish", "Publish a policy for live bots."),
         "rollback": Entry("live.policy:PolicyRollback", "Return to an earlier policy."),
         "import": Entry("live.policy_import:PolicyImport", "Import a torch checkpoint."),
+        "finish": Entry("live.policy_finish:PolicyFinish", "Drop rare choices, round the rest."),
         "ready": Entry("live.policy_ready:Ready", "Say whether a policy is ready to publish."),
     },
 )

@@ -49,12 +49,22 @@ class Identity:
         """Return why `machine`, which runs `other`, may not play; nothing: it may."""
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if field.name == "rules":
+                mine, theirs = _in_common(mine, theirs)
             if mine != theirs:
                 return (
                     f"Machine {machine} is refused: its {_word(field.name)} {_short(theirs)}, and "
                     f"the driver's {_short(mine)}; {_REMEDY[field.name]}."
                 )
         return ""
+
+
+def _in_common(mine: str, theirs: str) -> tuple[str, str]:
+    """Return the rules of the games that both can make: a simulator may be missing on one."""
+    versions = [dict(word.split(":") for word in rules.split()) for rules in (mine, theirs)]
+    both = [name for name in versions[0] if name in versions[1]]
+    ours, others = (" ".join(f"{name}:{by_name[name]}" for name in both) for by_name in versions)
+    return ours, others
 
 
 def _word(name: str) -> str:

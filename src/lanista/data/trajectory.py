@@ -23,7 +23,8 @@ ROWS = (
     "seat", "match", "turn", "update", "privileged", "teacher", "opponents", "weight", "matchup",
     "frozen",
 )  # fmt: skip
-LANES = ("next_observation", "next_mask", "next_privileged", "next_value", "goes_on", "state")
+NEXT = ("next_observation", "next_mask", "next_privileged", "next_value")
+LANES = (*NEXT, "goes_on", "state")
 HEAVY = (
     "observation", "mask", "action", "log_prob", "log_probs", "value", "reward", "privileged",
     "teacher", "next_observation", "next_mask", "next_privileged", "next_value", "state",

@@ -45,7 +45,7 @@ from lanista.runs.schema import (
 from lanista.runs.settings import SELF, Opponent, RunSettings
 
 if TYPE_CHECKING:
-    from lanista.training.learner_loop import LearnerLoop
+    from lanista.training.loops import AnyLoop
 
 IMITATION = "imitation"
 """What a learner is reset to that goes back to the policy which the run began from."""
@@ -59,7 +59,7 @@ class Population:
     """All that a run carries on, besides its folder."""
 
     def __init__(
-        self, settings: RunSettings, folder: Path, learner_loop: Callable[..., LearnerLoop]
+        self, settings: RunSettings, folder: Path, learner_loop: Callable[..., AnyLoop]
     ) -> None:
         self.settings, self.folder, self.league = settings, folder, settings.league
         self.roles = self.league.learners if self.league else {MAIN: "main"}
@@ -94,15 +94,15 @@ class Population:
             training.close()
 
     @property
-    def main(self) -> LearnerLoop:
+    def main(self) -> AnyLoop:
         return next(iter(self.trainings.values()))
 
     @property
-    def mains(self) -> list[LearnerLoop]:
+    def mains(self) -> list[AnyLoop]:
         return [self.trainings[name] for name, role in self.roles.items() if role == "main"]
 
     @property
-    def next_victim(self) -> LearnerLoop:
+    def next_victim(self) -> AnyLoop:
         """The main that the next exploiter is trained against: each has its turn."""
         return self.mains[self.exploited % len(self.mains)]
 
@@ -398,7 +398,7 @@ class Population:
                 due.append((self.frozen(training), reason))
         return due
 
-    def frozen(self, training: LearnerLoop) -> Frozen:
+    def frozen(self, training: AnyLoop) -> Frozen:
         """Return a learner as it now is, to be kept from the coming update on."""
         learner, role = training.name, self.roles[training.name]
         name = f"{learner}/{self.iteration:06d}"
@@ -409,7 +409,7 @@ class Population:
         row = PlayerRow(self.update + 1, name, digest, "policy", category, role, parents, body=body)
         return Frozen(row, data)
 
-    def file_of(self, training: LearnerLoop) -> tuple[bytes, str]:
+    def file_of(self, training: AnyLoop) -> tuple[bytes, str]:
         """Return the policy file of a learner as it is evaluated, and its digest."""
         data = policy_bytes(training.learner.best, self.spec, step=self.update)
         return data, hashlib.sha256(data).hexdigest()

@@ -20,7 +20,7 @@ from lanista.rollout.outcome_counts import pair_results
 from lanista.runs.schema import LineupRow, MatchRow, PlayerRow, TrainingGamesRow
 
 if TYPE_CHECKING:
-    from lanista.training.learner_loop import LearnerLoop
+    from lanista.training.loops import AnyLoop
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Frozen:
 class LivePlayer:
     """A learner of the run as somebody else's opponent, with the weights it has now."""
 
-    def __init__(self, training: LearnerLoop) -> None:
+    def __init__(self, training: AnyLoop) -> None:
         self.name, self.digest = training.name, f"learner:{training.name}"
         self._training = training
         self.actors = (Actor(training.learner.policy, training.settings.seed),)

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lanista.data.trajectory import ALL, Unrolls
+from lanista.data.trajectory import ALL, Unrolls, moved
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.critic import critic_network, follow_targets, make_critic
-from lanista.learn.loss_terms import LossInputs, term, weighted
+from lanista.learn.loss_terms import LossInputs, Weights, counts, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.references import References
 from lanista.learn.schedules import (
@@ -38,10 +38,11 @@ from lanista.learn.update.batch import Batch, to_device
 from lanista.learn.update.forward import Forward, Views, forward
 from lanista.learn.update.gradient_noise import PARTS, NoiseScale, noise_of, square_of
 from lanista.learn.update.malloc import keep_freed_memory
-from lanista.learn.update.minibatches import Minibatch, cut, cut_there
+from lanista.learn.update.minibatches import Minibatch, cut, cut_there, records
 from lanista.learn.update.optimiser_step import BrokenLossError as BrokenLossError
 from lanista.learn.update.optimiser_step import Descent, shares_of
 from lanista.learn.update.ranks import Ranks, checksum
+from lanista.learn.update.recorded import RecordedUpdate
 from lanista.learn.update.shards import (
     Gradients,
     Threads,
@@ -51,8 +52,8 @@ from lanista.learn.update.shards import (
     gradients_of,
     shuffled,
 )
-from lanista.learn.update.step_metrics import Readings, mean_of, read
-from lanista.learn.update.targets import loss_inputs, scales, with_advantage
+from lanista.learn.update.step_metrics import Packed, Readings, mean_of, pack, read, read_packed
+from lanista.learn.update.targets import loss_inputs, ready_targets, scales, with_advantage
 from lanista.learn.update.together import Learned, results_of, scaled_together
 from lanista.nets.dropout import dropping
 from lanista.nets.normalise import copy_running, observe
@@ -85,11 +86,7 @@ class Learner:
         self.device = torch.device(device)
         if settings.precision == "fp16" and self.device.type == "cpu":
             raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
-        if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
-            raise LanistaError(
-                f"eta regularises the rewards of two seats that play for each other's loss, and "
-                f"{spec.name} is not such a game; set eta to 0."
-            )
+        _refuse_game(spec, settings)
         network.refuse_training()
         keep_freed_memory()
         torch.manual_seed(seed)
@@ -99,13 +96,16 @@ class Learner:
         self.critic = make_critic(spec, network, settings, self.policy).to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
         self.references = References(self.policy, settings, anchor=anchor or start)
-        self.slow_critic = copy.deepcopy(self.critic) if settings.rnad else None
-        """R-NaD's averaged critic, whose values its targets are made of."""
+        averaged = settings.rnad and settings.q_trace is None
+        self.slow_critic = copy.deepcopy(self.critic) if averaged else None
+        """R-NaD's averaged critic, whose values its targets are made of. Action values are
+        corrected by returns; a critic that lags behind would only make corrections larger."""
         self.descent = Descent(
             {"policy": self.policy, "critic": self.critic},
             settings.adam_betas,
             self.device,
             scaled=settings.precision == "fp16",
+            apart=settings.critic_lr is not None,
         )
         self.optimiser, self.parameters = self.descent.optimiser, self.descent.parameters
         self.threads = Threads(threads)
@@ -121,10 +121,15 @@ class Learner:
             "temperature": parse_schedule(settings.temperature),
             **{name: parse_schedule(value) for name, value in settings.terms.items()},
         }
+        if settings.critic_lr is not None:
+            self.schedules["critic_lr"] = parse_schedule(settings.critic_lr)
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
         self.noise = NoiseScale()
+        self.recorded = self._recorder() if records(settings, network, self.device) else None
+        self._temperature: Tensor | None = None
+        """Where a recorded update finds it, if it is not always 1; None: as scheduled."""
         self._first_step = False
         """Whether the step under way is an update's first."""
         self._frozen = False
@@ -140,6 +145,12 @@ class Learner:
             # In place: the names of the weights stay as they are, and copies are not compiled.
             for module in (self.policy.torso, self.policy.head, self.critic):
                 module.compile()
+
+    def _recorder(self) -> RecordedUpdate:
+        return RecordedUpdate(self._recorded_step, self.schedules, self.device, self.descent)
+
+    def _recorded_step(self, unrolls: Unrolls, weights: Weights, measured: bool) -> Readings:
+        return self._step(unrolls, weights, measured=measured)
 
     @property
     def _averages(self) -> bool:
@@ -178,24 +189,23 @@ class Learner:
         only = ("value",) if critic_alone else only
         settings, values = self.settings, self.scheduled()
         unrolls = to_device(unrolls, self.device, whole=cut_there(settings, self.network))
-        self.descent.begin(values["lr"])
+        self.descent.begin(*(values[name] for name in ("lr", "critic_lr") if name in values))
         self._shard_count = 0
         weights = {
             name: values[name] if only is None or name in only else 0.0 for name in settings.terms
         }
         self._renew_references(unrolls)
-        steps: list[Readings] = []
+        packs: list[Packed] = []
         stopped: dict[str, float] = {}
         self._first_step = True
+        take_epoch = self._epochs(unrolls, weights, values["temperature"])
         for epoch in range(settings.epochs):
-            minibatches = self._minibatches(unrolls)
-            for number, minibatch in enumerate(cut(unrolls, minibatches), start=1):
-                steps.append(self._step(minibatch, weights, measured=number == len(minibatches)))
-            if settings.target_kl and self._has_moved(steps[-1]):
+            packs.append(take_epoch(self._minibatches(unrolls)))
+            if settings.target_kl and self._has_moved(packs[-1]):
                 stopped["stopped_after_epoch"] = epoch + 1
                 break
-        logs = self._read(steps, weights)
-        log = mean_of(logs, [step.rows for step in steps]) | stopped
+        logs = self._read(packs, weights)
+        log = mean_of(logs, [rows for packed in packs for rows in packed.rows]) | stopped
         if math.isnan(log.get("policy/frozen_ratio", 0.0)):
             del log["policy/frozen_ratio"]  # Nobody was frozen.
         self._follow_noise(log)
@@ -205,7 +215,7 @@ class Learner:
         self.update_count += 1
         self._observe(unrolls)
         self._follow(log)
-        log |= {name: values[name] for name in ("lr", "temperature")}
+        log |= {name: values[name] for name in self.schedules if name not in settings.terms}
         return log | {f"{name}/weight": weight for name, weight in weights.items()}
 
     def _order_for(
@@ -227,13 +237,37 @@ class Learner:
         unrolls = Unrolls(**order["unrolls"])
         self.update(unrolls, order["only"], critic_alone=order["critic_alone"])
 
-    def _has_moved(self, step: Readings) -> bool:
-        log = read([step.only(["policy/approx_kl"])])[0]
+    def _epochs(
+        self, unrolls: Unrolls, weights: dict[str, float], temperature: float
+    ) -> Callable[[list[Minibatch]], Packed]:
+        """Return what takes the steps of an epoch: as they come, or recorded."""
+        self._temperature = None
+        recorded = None if self._shares_due else self.recorded
+        if recorded is None:
+            return partial(self._epoch, unrolls, weights)
+        recorded.load(*ready_targets(self.settings, moved(unrolls, self.device), self.device))
+        recorded.numbers.set({**weights, "temperature": temperature})
+        if self.settings.temperature != 1.0:
+            self._temperature = recorded.numbers["temperature"]
+        used = tuple(name for name, weight in weights.items() if weight)
+        key = self._frozen, self.references.version
+        return partial(recorded.epoch, terms=used, key=key)
+
+    def _epoch(
+        self, unrolls: Unrolls, weights: dict[str, float], minibatches: list[Minibatch]
+    ) -> Packed:
+        steps = []
+        for number, minibatch in enumerate(cut(unrolls, minibatches), start=1):
+            steps.append(self._step(minibatch, weights, measured=number == len(minibatches)))
+        return pack(steps)
+
+    def _has_moved(self, packed: Packed) -> bool:
+        log = read_packed([packed])[-1]
         return log.get("policy/approx_kl", 0.0) > self.settings.target_kl
 
-    def _read(self, steps: list[Readings], weights: dict[str, float]) -> list[dict[str, float]]:
+    def _read(self, packs: list[Packed], weights: dict[str, float]) -> list[dict[str, float]]:
         """Return the numbers of every step."""
-        logs = read(steps)
+        logs = read_packed(packs)
         for log in logs if self.descent.late else ():
             self.descent.refuse_broken(log, weights, self.update_count)
         return logs
@@ -254,6 +288,7 @@ class Learner:
         if self.average is not None:
             self.average.load_state_dict(policy.state_dict())
         self.optimiser.state.clear()
+        self._forget_recorded()
 
     def _renew_references(self, unrolls: Unrolls) -> None:
         settings = self.settings
@@ -280,15 +315,17 @@ class Learner:
         count = self._minibatch_count(unrolls.decisions)
         if count == 1:
             return [None]
-        if self.settings.rnad:  # It needs both seats of a match together.
+        if self.settings.joint:  # It needs both seats of a match together.
             parted = shuffled(unrolls, count, self.order)
         else:
             parted = np.array_split(self.order.permutation(len(unrolls)), count)
         return [lanes for lanes in parted if len(lanes)]
 
-    def _step(
-        self, unrolls: Unrolls, weights: dict[str, float], *, measured: bool = True
-    ) -> Readings:
+    def _forget_recorded(self) -> None:
+        if self.recorded is not None:
+            self.recorded.forget()
+
+    def _step(self, unrolls: Unrolls, weights: Weights, *, measured: bool = True) -> Readings:
         """Take one optimiser step over `unrolls`, in `accumulate` pieces of `shards` each.
 
         Numbers that nobody needs but the log are worked out where it is to be `measured`.
@@ -339,7 +376,7 @@ class Learner:
         return [[next(cut_shards) for _ in piece] for piece in parted]
 
     def _loss_inputs(
-        self, pieces: list[list[Unrolls]], weights: dict[str, float]
+        self, pieces: list[list[Unrolls]], weights: Weights
     ) -> Iterator[list[LossInputs | None]]:
         """Give the loss inputs of each piece; advantages are scaled and chosen over all of them.
 
@@ -359,7 +396,7 @@ class Learner:
             ]
 
     def _all_inputs(
-        self, shards: list[Unrolls], weights: dict[str, float], *, learns: bool = True
+        self, shards: list[Unrolls], weights: Weights, *, learns: bool = True
     ) -> list[LossInputs | None]:
         def inputs_of(shard: Unrolls, number: int) -> LossInputs:
             # Both hold for the thread that they were set in.
@@ -387,17 +424,21 @@ class Learner:
             return nullcontext()
         return torch.autocast(self.device.type, enabled=False, cache_enabled=False)
 
-    def _inputs(self, unrolls: Unrolls, weights: dict[str, float], number: int = 0) -> LossInputs:
+    def _inputs(self, unrolls: Unrolls, weights: Weights, number: int = 0) -> LossInputs:
         batch = Batch(unrolls, self.device)
         views = Views(batch, self.settings)
         precision = PRECISIONS[self.settings.precision]
-        temperature = self.scheduled()["temperature"]
-        run = partial(
-            forward, self.policy, self.critic, views, precision, self.slow_critic, temperature
-        )
+        networks = self.policy, self.critic, views, precision, self.slow_critic
+        temperature = self._temperature
+        if temperature is None:
+            run = partial(forward, *networks, self.scheduled()["temperature"])
+        else:
+            run = partial(forward, *networks, temperature)
         outputs = self._dropped(run, number) if self._drops else run()
         references = self.references.log_probs(views, self.update_count)
-        inputs = loss_inputs(self.policy.heads, self.settings, batch, outputs, references, weights)
+        inputs = loss_inputs(
+            self.policy.heads, self.settings, batch, outputs, references, weights, views.seat.group
+        )
         return replace(inputs, value_scale=self.critic.scale)
 
     @property
@@ -412,20 +453,20 @@ class Learner:
         with dropping(self.device, self.seed, self.update_count, number):
             return replace(run(), value=whole.value, next_value=whole.next_value)
 
-    def _terms(self, inputs: LossInputs, weights: dict[str, float]) -> dict[str, Term]:
-        inside = PULLS if self.settings.policy == "neurd" else ()
-        used = [name for name, weight in weights.items() if weight and name not in inside]
+    def _terms(self, inputs: LossInputs, weights: Weights) -> dict[str, Term]:
+        inside = PULLS if self.settings.pulls_in_advantage else ()
+        used = [name for name, weight in weights.items() if counts(weight) and name not in inside]
         return {name: term(name)(inputs) for name in used}
 
     def _learned(
-        self, weights: dict[str, float], measured: bool, inputs: LossInputs, rows: float
+        self, weights: Weights, measured: bool, inputs: LossInputs, rows: float
     ) -> Learned:
         """Return the gradient of a shard that has this share of the step's rows."""
         terms = self._terms(inputs, weights)
         shares = dict.fromkeys(terms, rows)
         if inputs.kept_share is not None:
             shares |= {name: inputs.kept_share for name in terms if term_entry(name).filtered}
-        loss = weighted(terms, {name: weights[name] * shares[name] for name in terms})
+        loss = weighted(terms, {name: _part(weights[name], shares[name]) for name in terms})
         readings = Readings()
         for name, entry in terms.items():
             readings.add(name, {"loss": entry.loss}, shares[name])
@@ -486,7 +527,7 @@ class Learner:
             "slow_critic": self.slow_critic.state_dict() if self.slow_critic else {},
             "average": self.average.state_dict() if self.average else {},
             "references": self.references.state(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimiser": self.descent.state(),
             "scaler": self.descent.scaler.state_dict(),
             "schedules": self.schedule_states,
             "order": self.order.bit_generator.state,
@@ -504,10 +545,36 @@ class Learner:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.references.load_state(state["references"], self.policy)
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.descent.load_state(state["optimiser"])
+        self._forget_recorded()
         self.descent.scaler.load_state_dict(state["scaler"])
         self.schedule_states = state["schedules"]
         self.order.bit_generator.state = state["order"]
         self.update_count = state["update_count"]
         if self.settings.minibatches_by_noise:
             self.noise.load_state(state["noise"])
+
+
+def _refuse_game(spec: Spec, settings: Learning) -> None:
+    """Refuse a game that the settings cannot be used for."""
+    if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
+        raise LanistaError(
+            f"eta regularises the rewards of two seats that play for each other's loss, and "
+            f"{spec.name} is not such a game; set eta to 0."
+        )
+    if settings.q_trace != "joint":
+        return
+    if not (spec.seats == 2 and spec.facts.zero_sum):
+        raise LanistaError(
+            f"q_trace joint takes what one of two seats wins for what the other loses, and "
+            f"{spec.name} is not such a game; leave q_trace out."
+        )
+    if spec.facts.simultaneous:
+        raise LanistaError(
+            f"q_trace joint needs one seat to decide at a time, and the seats of {spec.name} "
+            "decide at once; leave q_trace out."
+        )
+
+
+def _part(weight: float | Tensor, share: float) -> float | Tensor:
+    return weight if share == 1.0 else weight * share

@@ -5,7 +5,7 @@ Their names stand in `term_table`. The mathematics is in `losses` and `regularis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -18,6 +18,9 @@ from lanista.learn.returns import mean_over
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import term_entry
 from lanista.nets.distribution import Heads
+
+Weights = Mapping[str, float | Tensor]
+"""Each term's weight: a number, or `[]` on the device where work is recorded that reads it."""
 
 
 @dataclass
@@ -45,7 +48,7 @@ class LossInputs:
     valid: Tensor
     """`[N]`: the rows that the policy terms learn from."""
     everything: Tensor
-    """`[N]`: all rows; read-only."""
+    """`[N]`: all rows that are decisions; read-only."""
     kept_share: float | None = None
     """How much of all a step's valid rows these are; None where every row is valid."""
     advantage: Tensor | None = None
@@ -53,6 +56,8 @@ class LossInputs:
     """`[N]`: how much the policy is to learn from each row; None: from all alike."""
     matchup: Tensor | None = None
     """`[N]`: equal where the opponents are the same."""
+    matchups: int | None = None
+    """Their numbers are below this; None: any numbers."""
     frozen: Tensor | None = None
     """`[N]`: decided by an opponent that does not learn."""
     value_target: Tensor | None = None
@@ -65,10 +70,10 @@ class LossInputs:
     value: Tensor | None = None
     """`[N]`: the critic's value, without gradient."""
     q_advantage: Tensor | None = None
-    """`[N, choices]`: R-NaD's advantage of every choice."""
+    """`[N, choices]`: the advantage of every choice, of neurd and with q_trace joint."""
     outcome: Tensor | None = None
     """`[N, 3]`: how the match ended for the seat, as win/draw/loss probabilities."""
-    weights: dict[str, float] = field(default_factory=dict)
+    weights: Weights = field(default_factory=dict)
     """Each term's weight in this update."""
     references: dict[str, Tensor] = field(default_factory=dict)
     """Log-probabilities of other policies, `[N, choices]`; the portfolio's `[K, N, choices]`."""
@@ -92,6 +97,8 @@ def policy(inputs: LossInputs) -> Term:
             threshold=settings.neurd_threshold,
             clip=settings.neurd_clip,
         )
+    if settings.q_trace == "joint":
+        return _ppo_of_all_choices(inputs)
     advantage = inputs.advantage
     assert advantage is not None
     if settings.matchup_floor is not None:
@@ -106,6 +113,23 @@ def policy(inputs: LossInputs) -> Term:
         return losses.policy_gradient(inputs.chosen, advantage, inputs.valid)
     return losses.ppo_clip(
         inputs.chosen, inputs.behaviour, advantage, inputs.valid, clip=settings.clip
+    )
+
+
+def _ppo_of_all_choices(inputs: LossInputs) -> Term:
+    assert inputs.q_advantage is not None
+    if inputs.behaviour_log_probs is None:
+        raise LanistaError(
+            "ppo with q_trace joint needs the acting policy's log_probs in the data."
+        )
+    return losses.ppo_clip_all(
+        inputs.heads,
+        inputs.acting,
+        inputs.behaviour_log_probs,
+        inputs.q_advantage,
+        inputs.mask,
+        inputs.valid,
+        clip=inputs.settings.clip,
     )
 
 
@@ -215,6 +239,11 @@ def term(name: str) -> Callable[[LossInputs], Term]:
     return function
 
 
-def weighted(terms: dict[str, Term], weights: dict[str, float]) -> Tensor:
+def counts(weight: float | Tensor) -> bool:
+    """Whether a weight is not 0; of one on a device only those that are not are looked at."""
+    return isinstance(weight, Tensor) or weight != 0
+
+
+def weighted(terms: dict[str, Term], weights: Weights) -> Tensor:
     """Return the weighted sum of the terms."""
     return torch.stack([weights[name] * entry.loss for name, entry in terms.items()]).sum()

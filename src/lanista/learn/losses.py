@@ -82,6 +82,41 @@ def ppo_clip(
     return Term(loss, measured)
 
 
+def ppo_clip_all(
+    heads: Heads,
+    log_prob_t: Tensor,
+    behaviour_log_prob_t: Tensor,
+    advantage_t: Tensor,
+    mask_t: Tensor,
+    valid_t: Tensor,
+    *,
+    clip: float = 0.2,
+) -> Term:
+    """Return −E[Σ_a μ(a) min(r(a) A(a), clip(r(a), 1 ± `clip`) A(a))], r = π/μ, over all choices.
+
+    All tensors are `[T, B, choices]`: what `ppo_clip` has in the mean over the played choice.
+    """
+    _wider(valid_t, log_prob_t, behaviour_log_prob_t, advantage_t, mask_t)
+    behaviour_t = kept(behaviour_log_prob_t.detach(), valid_t).masked_fill(~mask_t, 0.0)
+    gap_t = kept(log_prob_t, valid_t).masked_fill(~mask_t, 0.0) - behaviour_t
+    gap_t = gap_t.clamp(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO)
+    ratio_t, share_t = gap_t.exp(), behaviour_t.exp() * mask_t
+    advantage_t = kept(advantage_t.detach(), valid_t)
+    bounded_t = ratio_t.clamp(1 - clip, 1 + clip)
+    gain_t = torch.minimum(ratio_t * advantage_t, bounded_t * advantage_t)
+    loss = -mean_over((share_t * gain_t).sum(-1), valid_t)
+
+    def measured() -> Numbers:
+        outside_t = ((ratio_t - 1).abs() > clip).to(ratio_t)
+        return {
+            "advantage_size": _mean((share_t * advantage_t.abs()).sum(-1), valid_t),
+            "approx_kl": _mean((share_t * (ratio_t - 1 - gap_t)).sum(-1), valid_t),
+            "clip_fraction": _mean((share_t * outside_t).sum(-1) / len(heads), valid_t),
+        }
+
+    return Term(loss, measured)
+
+
 def upgo_loss(
     log_prob_t: Tensor,
     behaviour_log_prob_t: Tensor,
@@ -132,7 +167,7 @@ def neurd(
     valid_t: Tensor,
     *,
     threshold: float = 2.0,
-    clip: float = 1e4,
+    clip: float = 10.0,
 ) -> Term:
     """Return the NeuRD loss −E[Σ_a y(a) · sg(A(a))] (Hennes et al. 2020; Perolat et al. 2022).
 

@@ -32,6 +32,8 @@ class References:
     def __init__(self, policy: Policy, settings: Learning, anchor: Policy | None) -> None:
         self.settings = settings
         self.policies: dict[str, Policy] = {}
+        self.version = 0
+        """Changes when any of them lies elsewhere than before."""
         self.portfolio = Portfolio(
             size=settings.portfolio_size,
             strategy=settings.portfolio_keeps,
@@ -57,10 +59,12 @@ class References:
         """Take the snapshots that are due before `update`; `views` are looked at if need be."""
         if (
             self.settings.needs("reference")
+            and not self.settings.reference_average
             and update
             and not update % self.settings.reference_every
         ):
-            self.policies["reference"] = frozen(policy)
+            # In place: recorded work reads it where it lies.
+            self.policies["reference"].load_state_dict(policy.state_dict())
         if self.settings.needs("portfolio") and self.portfolio.due(update):
             self._add(policy, update, views())
         if self.settings.rnad and self.fixed_point.at(update).update:
@@ -68,10 +72,15 @@ class References:
             self.policies[CURRENT] = frozen(self.policies[TARGET])
 
     def follow(self, policy: Policy) -> None:
-        """Move R-NaD's averaged policy after an update."""
+        """Move the references that follow the weights, after an update."""
+        moving = {}
         if self.settings.rnad:
-            ema_update(self.policies[TARGET], policy, 1 - self.settings.target_average)
-            copy_running(self.policies[TARGET], policy)
+            moving[TARGET] = self.settings.target_average
+        if self.settings.needs("reference") and self.settings.reference_average:
+            moving["reference"] = self.settings.reference_average
+        for name, share in moving.items():
+            ema_update(self.policies[name], policy, 1 - share)
+            copy_running(self.policies[name], policy)
 
     def regularised(self, views: Views, update: int) -> Tensor:
         """Return the log-probabilities of R-NaD's reference between its two policies."""
@@ -82,7 +91,7 @@ class References:
         )
 
     def _add(self, policy: Policy, update: int, views: Views) -> None:
-        name = f"update-{update}"
+        name, self.version = f"update-{update}", self.version + 1
         candidates = {**self._members(), name: frozen(policy)}
         log_probs = {key: views.log_probs(member) for key, member in candidates.items()}
         heads, mask = policy.heads, views.mask
@@ -130,7 +139,7 @@ class References:
 
     def load_state(self, state: dict[str, Any], like: Policy) -> None:
         """Restore what `state` gave."""
-        self.policies = {}
+        self.policies, self.version = {}, self.version + 1
         for name, weights in state["policies"].items():
             policy = frozen(like)
             policy.load_state_dict(weights)

@@ -149,27 +149,33 @@ def normalise_by_group(
     group_t: Tensor,
     fewest: int,
     *,
+    valid_t: Tensor | None = None,
     ratio_t: Tensor | None = None,
     least: float = LEAST_DEVIATION,
+    groups: int | None = None,
 ) -> Tensor:
-    """Return advantages `[N]` that `normalise` has scaled within each group of rows.
+    """Return advantages `[N]` that `normalise` has scaled within each group of valid rows.
 
-    Rows of a group that has fewer than `fewest` of them are scaled over all rows together.
+    Rows of a group that has fewer than `fewest` of them are scaled over all rows together. Where
+    `group_t` has numbers below `groups`, nobody waits to hear how many there are.
     """
-    common_t = normalise(advantage_t, unpadded(advantage_t), ratio_t=ratio_t, least=least)
-    groups, group_t = torch.unique(group_t, return_inverse=True)
-    sizes = torch.zeros(len(groups), device=advantage_t.device)
-    count = sizes.index_add(0, group_t, torch.ones_like(advantage_t))
+    valid_t = unpadded(advantage_t) if valid_t is None else valid_t
+    common_t = normalise(advantage_t, valid_t, ratio_t=ratio_t, least=least)
+    if groups is None:
+        distinct, group_t = torch.unique(group_t, return_inverse=True)
+        groups = len(distinct)
+    sizes = torch.zeros(groups, device=advantage_t.device)
+    count = sizes.index_add(0, group_t, kept(torch.ones_like(advantage_t), valid_t)).clamp(min=1)
 
     def mean_of(values_t: Tensor) -> Tensor:
-        return sizes.index_add(0, group_t, values_t) / count
+        return sizes.index_add(0, group_t, kept(values_t, valid_t)) / count
 
     centre_t = mean_of(advantage_t)[group_t]
     if ratio_t is not None:
         centre_t = centre_t / mean_of(ratio_t).clamp(min=LEAST_DEVIATION)[group_t] * ratio_t
     centred_t = advantage_t - centre_t
     size_t = mean_of(centred_t.square()).sqrt().clamp(min=least)[group_t]
-    return torch.where(count[group_t] >= fewest, centred_t / size_t, common_t)
+    return kept(torch.where(count[group_t] >= fewest, centred_t / size_t, common_t), valid_t)
 
 
 @torch.no_grad()
@@ -207,7 +213,7 @@ def kept(values: Tensor, valid_t: Tensor) -> Tensor:
     flags = as_flags(valid_t)
     while flags.dim() < values.dim():
         flags = flags.unsqueeze(-1)
-    return torch.where(flags, values, 0.0)
+    return torch.where(flags, values, _zero(values.device))
 
 
 def unpadded(like: Tensor) -> Tensor:
@@ -225,9 +231,27 @@ def _valid_one(device: torch.device) -> Tensor:
     return torch.ones((), dtype=torch.bool, device=device)
 
 
+@cache
+def _zero(device: torch.device) -> Tensor:
+    # A number would be sent to a GPU each time.
+    return torch.zeros((), device=device)
+
+
+def counted(valid_t: Tensor, count: Tensor) -> Tensor:
+    """Return a mask that knows how many of its steps are valid, at least 1, in float32.
+
+    A loss asks for that many times, and a GPU would add it up each time.
+    """
+    valid_t.valid_count = count  # type: ignore[attr-defined]
+    return valid_t
+
+
 def valid_count(valid_t: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return the number of valid steps, at least 1, so that it can be divided by."""
-    return as_flags(valid_t).sum().clamp(min=1).to(dtype)
+    count: Tensor | None = getattr(valid_t, "valid_count", None)
+    if count is None:
+        count = as_flags(valid_t).sum().clamp(min=1)
+    return count.to(dtype)
 
 
 def as_flags(valid_t: Tensor) -> Tensor:

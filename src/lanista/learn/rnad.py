@@ -172,7 +172,7 @@ def two_player_vtrace(
         v̂_t = V_t + min(ρ̄, ρ_t ξ) (r_t + h_t + u + V′ − V_t) + λ min(c̄, ρ_t ξ) (v′ − V′)
         q̂_t(a) = V_t − η log(π/π_ref)(a) + 1[a = a_t] / μ(a_t) (r_t + r + ξ v′ − V_t).
     """
-    _one_head(heads)
+    one_head(heads)
     _joint(actor_t, valid_t, behaviour_log_prob_t, value_t, reward_t)
     valid_t = as_flags(valid_t)
     own_t = (actor_t == seat) & valid_t
@@ -220,7 +220,8 @@ def _scan(
     return torch.stack(gains[::-1]), torch.stack(targets[::-1])
 
 
-def _one_head(heads: Heads) -> None:
+def one_head(heads: Heads) -> None:
+    """Refuse actions of several heads."""
     if len(heads) != 1:
         raise LanistaError(
             f"R-NaD estimates the value of every choice of one head, and this game has "

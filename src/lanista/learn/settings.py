@@ -11,17 +11,24 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lanista.errors import LanistaError
+from lanista.learn.regret.settings import Regret
 from lanista.learn.term_table import refuse_unknown_term, term_entry
 from lanista.nets.settings import Network
 
-PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd"]
+PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd", "regret"]
 _AT_LEAST_1 = (
     "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
     "reference_every",
 )  # fmt: skip
-_SHARES = ("gamma", "lam", "keep_advantages", "target_average", "average", "average_share")
+_SHARES = (
+    "gamma", "lam", "keep_advantages", "target_average", "average", "average_share",
+    "reference_average",
+)  # fmt: skip
 _CLIPS = ("clip", "rho_clip", "pg_rho_clip", "c_clip", "neurd_threshold", "neurd_clip")
-_NOT_NEGATIVE = ("max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every")
+_NOT_NEGATIVE = (
+    "max_grad_norm", "value_clip", "target_kl", "eta", "term_gradients_every",
+    "importance_clip",
+)  # fmt: skip
 
 
 def _weights() -> dict[str, Any]:
@@ -35,8 +42,12 @@ class Learning:
     policy: PolicyLoss = "ppo"
     """The policy loss: ppo; vtrace; all_action (policy gradient over all choices, with a q critic);
     neurd (the same on the logits). With eta, neurd is R-NaD, and ppo learns the same regularised
-    game by its own means. With neurd the terms `magnet`, `reference` and `anchor_reverse` act on
-    the advantage instead of being losses of their own."""
+    game by its own means. With neurd, and with ppo and a q critic, the terms `magnet`, `reference`
+    and `anchor_reverse` act on the advantage instead of being losses of their own. regret: no loss
+    of decisions that were made, but regret matching (Single Deep CFR); of the settings here it
+    reads `regret`, `lr`, `adam_betas` and `max_grad_norm`."""
+    regret: Regret | None = None
+    """How regrets are sampled and learned, with policy regret; none: as `Regret` has it."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
     """The weight of each term of the loss: a number or a schedule."""
     lr: Any = 3e-4
@@ -95,6 +106,16 @@ class Learning:
     privileged: the same on the view with the hidden part, in training only."""
     critic_output: Literal["value", "outcome", "q"] = "value"
     """value, outcome (win/draw/loss), or q (a value for every choice)."""
+    q_trace: Literal["joint"] | None = None
+    """How a q critic learns. None: TD(λ) over a seat's own decisions. joint: Retrace(λ) over the
+    decisions of both seats, for games of two seats in which one wins what the other loses; it needs
+    critic_sees privileged, whole matches and self-play alone."""
+    importance_clip: float | None = None
+    """q_trace joint: largest weight 1/μ of the played choice, whose Q is corrected by the return
+    that followed; 0: no correction, Q alone. None: 10."""
+    critic_lr: Any = None
+    """Learning rate of the critic where it has its own: a number or a schedule over updates; null:
+    `lr`."""
     critic_network: Network | None = None
     """The critic's network where it has its own; the policy's unless given."""
     critic_warm_up: int | None = None
@@ -116,6 +137,9 @@ class Learning:
     """Which snapshot pulls: the nearest, all alike, or softly the nearest."""
     reference_every: int = 100
     """Updates between two references (reference KL)."""
+    reference_average: float | None = None
+    """Instead: the reference follows the weights after every update, by this share of the way (a
+    moving magnet). None: snapshots, every `reference_every` updates."""
     eta: float = 0.0
     """Weight η of R-NaD's reward regularisation towards the reference; 0: no R-NaD."""
     fixed_point: tuple[int, ...] = (200,)
@@ -125,7 +149,7 @@ class Learning:
     neurd_threshold: float = 2.0
     """NeuRD: logits are not pushed further from their mean than this."""
     neurd_clip: float = 1e4
-    """NeuRD: largest advantage taken."""
+    """NeuRD: largest advantage taken. The recipe has 10; the default is that of earlier runs."""
     average: float = 0.0
     """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none. The first
     1 / (1 - average) updates count alike, so that a short run is not held at its start."""
@@ -133,6 +157,10 @@ class Learning:
     """Instead: average over this share of the updates so far; 0: use `average`."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Number format of the networks' matrix products; fp16 needs a GPU."""
+    graphs: bool | None = None
+    """On a GPU: record an update's work and repeat it without Python's delay, epoch by epoch. None:
+    wherever that can be; true: refuse where it cannot; false: never. The numbers stay what they
+    are, but for rounding."""
     compile: bool = False
     """Let torch.compile translate the networks: slower to start, faster to run."""
     term_gradients_every: int = 0
@@ -141,14 +169,12 @@ class Learning:
     def __post_init__(self) -> None:
         for name in self.terms:
             refuse_unknown_term(name)
+        self._refuse_regret()
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
-        if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
-            raise LanistaError(f"critic_output q goes with all_action or neurd, not {self.policy}.")
+        self._refuse_critic()
         if self.rnad and self.policy not in ("ppo", "neurd"):
             raise LanistaError(f"eta regularises the reward for ppo or neurd, not {self.policy}.")
-        if self.rnad and self.critic_output == "q":
-            raise LanistaError("eta needs a critic_output of value, not q.")
         if self.value_scale and (self.critic_output != "value" or self.rnad):
             raise LanistaError(
                 "value_scale needs critic_output value and an eta of 0; leave it out otherwise."
@@ -172,12 +198,49 @@ class Learning:
         if self.critic_warm_up is not None and self.critic_warm_up < 0:
             raise LanistaError(f"critic_warm_up is {self.critic_warm_up}; give 0 or more.")
 
+    def _refuse_regret(self) -> None:
+        if self.policy != "regret":
+            if self.regret is not None:
+                raise LanistaError(
+                    f"learning.regret goes with policy regret, not {self.policy}; leave it out."
+                )
+            return
+        if self.precision != "fp32" or self.compile or self.eta:
+            raise LanistaError(
+                f"policy regret needs precision fp32, compile off and an eta of 0, and they are "
+                f"{self.precision}, {self.compile} and {self.eta:g}; leave them out."
+            )
+
+    def _refuse_critic(self) -> None:
+        if self.q_trace == "joint":
+            if self.critic_output != "q" or self.critic_sees != "privileged":
+                raise LanistaError(
+                    f"q_trace joint needs critic_output q and critic_sees privileged, not "
+                    f"{self.critic_output} and {self.critic_sees}."
+                )
+            if self.policy not in ("ppo", "neurd"):
+                raise LanistaError(f"q_trace joint goes with ppo or neurd, not {self.policy}.")
+            if self.gamma != 1:
+                raise LanistaError(
+                    f"q_trace joint counts rewards alike whenever they come, and gamma is "
+                    f"{self.gamma}; set it to 1."
+                )
+            return
+        if self.policy in ("ppo", "vtrace") and self.critic_output == "q":
+            raise LanistaError(
+                f"critic_output q goes with all_action or neurd, not {self.policy}; ppo can have "
+                "it with q_trace joint."
+            )
+        if self.rnad and self.critic_output == "q":
+            raise LanistaError("eta with critic_output q needs q_trace joint.")
+
     def _refuse_matchups(self) -> None:
         for name in ("matchup_floor", "matchup_advantages"):
-            if getattr(self, name) is not None and self.policy not in ("ppo", "vtrace"):
+            sampled = self.policy in ("ppo", "vtrace") and self.q_trace is None
+            if getattr(self, name) is not None and not sampled:
                 raise LanistaError(
                     f"{name} goes with ppo or vtrace, which have one advantage a decision, not "
-                    f"{self.policy}; leave it out."
+                    f"{self.policy if self.q_trace is None else 'q_trace joint'}; leave it out."
                 )
         if self.matchup_floor is not None and not 0 <= self.matchup_floor <= 1:
             raise LanistaError(
@@ -201,13 +264,24 @@ class Learning:
 
     def _refuse(self, names: Iterable[str], fits: Callable[[float], bool], remedy: str) -> None:
         for name in names:
-            if not fits(getattr(self, name)):
+            value = getattr(self, name)
+            if value is not None and not fits(value):
                 raise LanistaError(f"{name} is {getattr(self, name)}; give {remedy}.")
 
     @property
     def rnad(self) -> bool:
         """Whether R-NaD regularises the reward towards moving references."""
         return self.eta > 0
+
+    @property
+    def joint(self) -> bool:
+        """Whether targets are made from whole matches, all seats together."""
+        return self.rnad or self.q_trace == "joint"
+
+    @property
+    def pulls_in_advantage(self) -> bool:
+        """Whether `PULLS` act on the advantage of every choice, not as losses of their own."""
+        return self.policy == "neurd" or self.q_trace == "joint"
 
     @property
     def by_matchup(self) -> bool:
@@ -217,7 +291,8 @@ class Learning:
     @property
     def scheduled(self) -> list[Any]:
         """Every number that may be a schedule."""
-        return [self.lr, self.temperature, *self.terms.values()]
+        own = [] if self.critic_lr is None else [self.critic_lr]
+        return [self.lr, *own, self.temperature, *self.terms.values()]
 
     def average_decay(self, update: int) -> float:
         """Return the decay of the averaged weights after `update` updates, 1 and more.
@@ -234,5 +309,7 @@ class Learning:
         return term in self.terms and self.terms[term] != 0
 
     def needs(self, input_name: str) -> bool:
-        """Whether a term that has a weight reads `input_name`, see `LossTerm.reads`."""
+        """Whether a term that has a weight, or the policy loss, reads `input_name`."""
+        if input_name == "behaviour_log_probs" and self.q_trace == "joint" and self.policy == "ppo":
+            return True
         return any(input_name in term_entry(name).reads for name in self.terms if self.uses(name))

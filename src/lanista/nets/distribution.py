@@ -8,7 +8,7 @@ Knows nothing of networks, games or where uniforms come from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.nets import fused_ops
+from lanista.nets.finish import GRID, Finish
 
 LOG2_E = 1.4426950408889634
 ILLEGAL = -1e9
@@ -47,6 +48,8 @@ class Heads:
     """
 
     sizes: tuple[int, ...]
+    finish: Finish | None = None
+    """What a finished policy does to its probabilities; those it drops are `ILLEGAL` too."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
@@ -101,6 +104,8 @@ class Heads:
         logits = _wide(logits)
         if temperature is not None and not (isinstance(temperature, float) and temperature == 1.0):
             logits = logits / temperature
+        if self.finish is not None:
+            return self._finished(replace(self, finish=None).log_probs(logits, mask))
         if fused_ops.by_row(logits):
             return fused_ops.log_softmax(logits, mask, self._sizes)
         # Sums and products, since filling by a mask branches at every entry: half the time.
@@ -111,10 +116,17 @@ class Heads:
         log_probs = [run.log_softmax(-1).flatten(-2) for run in self._split(logits)]
         return _join(log_probs) * legal - barred * ILLEGAL
 
+    def _finished(self, log_probs: Tensor) -> Tensor:
+        """Return the log-probabilities of a finished policy."""
+        assert self.finish is not None
+        probs = [finished(run, self.finish).flatten(-2) for run in self._split(_exp(log_probs))]
+        prob = _join(probs)
+        return torch.where(prob > 0, prob.clamp(min=torch.finfo(prob.dtype).tiny).log(), ILLEGAL)
+
     def judge(self, logits: Tensor, mask: Tensor, actions: Tensor) -> Judged:
         """Return what `logits` `[N, choices]` say of `actions` `[N, heads]`, with gradients."""
         self._check(logits, mask)
-        if fused_ops.by_row(logits):
+        if fused_ops.by_row(logits) and self.finish is None:
             return Judged(*fused_ops.judge(logits, mask, actions.long(), self._sizes))
         log_probs = self.log_probs(logits, mask)
         return Judged(log_probs, self.joint(log_probs, actions), self.entropy(log_probs, mask))
@@ -132,7 +144,8 @@ class Heads:
         logits, without waiting for it.
         """
         self._check(logits, mask)
-        if fused_ops.by_row(logits) and not isinstance(temperature, Tensor):
+        fused = self.finish is None and fused_ops.by_row(logits)
+        if fused and not isinstance(temperature, Tensor):
             drawn = None if uniforms is None else uniforms.float().numpy()
             chosen = fused_ops.choose(logits, mask, self._sizes, drawn, temperature)
             return torch.from_numpy(chosen[0]), torch.from_numpy(chosen[1])
@@ -233,6 +246,23 @@ class Heads:
             raise ValueError(f"A mask must be bool, got {mask.dtype}.")
         if mask is not None and mask.shape[-1] != self.choices:
             raise ValueError(f"A mask must hold {self.choices} choices, got {list(mask.shape)}.")
+
+
+def finished(prob: Tensor, finish: Finish) -> Tensor:
+    """Return probabilities `[..., choices]` of heads as `finish` leaves them; see there."""
+    floor = prob.amax(-1, keepdim=True).clamp(max=finish.drop_below)
+    left = torch.where(prob < floor, 0.0, prob)
+    total = left.sum(-1, keepdim=True)
+    left = left / torch.where(total > 0, total, 1.0)
+    if not finish.parts:
+        return left
+    units = (left.double() * (finish.parts * GRID) + 0.5).floor().long()
+    whole, rest = units // GRID, units % GRID
+    rest = torch.where(left > 0, rest, -1)
+    rank = (-rest).argsort(dim=-1, stable=True).argsort(dim=-1, stable=True)
+    missing = finish.parts - whole.sum(-1, keepdim=True)
+    shared = torch.where(total > 0, whole + (rank < missing), 0)
+    return (shared / finish.parts).to(prob.dtype)
 
 
 def _constant(numbers: tuple[int, ...], device: torch.device) -> Tensor:

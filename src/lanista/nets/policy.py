@@ -29,7 +29,7 @@ class Policy(nn.Module):
     def __init__(self, spec: Spec, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.heads = Heads(tuple(head.size for head in spec.heads))
+        self.heads = Heads(tuple(head.size for head in spec.heads), network.finish)
         self.torso: Torso = make_torso(spec.observation, network)
         self.head: Choices | PointerChoices = _head(spec, network, self.torso.width)
         if network.symmetry:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from lanista.errors import LanistaError, nearest
+from lanista.nets.finish import Finish
 from lanista.nets.torso_table import SIZES, TORSOS, TorsoKind
 
 Size = Literal["s", "m", "l", "xl"]
@@ -60,6 +61,13 @@ class Network:
     rows: int | None = None
     """Views of a table, which `lanista solve` writes. None for all that is learned."""
 
+    drop_below: float | None = None
+    """Of a finished policy, which `lanista policy finish` writes: choices with a lower probability
+    are never played. None: all are."""
+    parts: int | None = None
+    """Of a finished policy: probabilities are rounded to multiples of one over this. None: they are
+    not."""
+
     def __post_init__(self) -> None:
         TORSOS.refuse_unknown(self.kind, where="network.kind")
         self._refuse_rows()
@@ -84,6 +92,10 @@ class Network:
             )
         self._refuse_embedding_and_dropout()
         self._refuse_readout()
+        if self.finish is not None and self.finish == Finish():
+            raise LanistaError(
+                "Network drop_below and parts are 0 and change nothing; leave them out."
+            )
         if self._torso.attention and self.resolved_width % self.resolved_attention_heads:
             raise LanistaError(
                 f"A {self.kind} {self.resolved_width} wide cannot have "
@@ -188,8 +200,20 @@ class Network:
         """Whether training can make and change it."""
         return self._torso.learned
 
+    @property
+    def finish(self) -> Finish | None:
+        """What happens to probabilities before they are played; None: nothing."""
+        if self.drop_below is None and self.parts is None:
+            return None
+        return Finish(self.drop_below or 0.0, self.parts or 0)
+
     def refuse_training(self) -> None:
         """Refuse to train a policy that nothing in can be learned of."""
+        if self.finish is not None:
+            raise LanistaError(
+                "A finished policy is not trained further: its probabilities are rounded, or rare "
+                "choices dropped; begin from the policy it was made from."
+            )
         if not self.learned:
             raise LanistaError(
                 f"A {self.kind} is not trained further: nothing in it is learned; begin from "

@@ -64,6 +64,8 @@ _REFERENCE_EVERY = 30
 """Updates between two references: enough to come near what the pull allows."""
 _RARE = 0.2
 """Share of that scale which deviations of advantages count as at least, where few matches pay."""
+_LARGE_RETURNS = 2.0
+"""Scale of returns above which a critic learns them divided by it."""
 _TAUGHT = 0.08
 """Share of the updates in which a teacher alone is followed: of 1,000 about a million decisions."""
 _DEVIATIONS = 5.0
@@ -228,6 +230,8 @@ def _learning(spec: Spec, sample: Sample) -> Learning:
             average_share=0.1,
             # In an update without one of the rare payments, what is left is cost and noise.
             least_deviation=_rounded(_RARE * sample.rare) if sample.rare else None,
+            # On a torso that both share, large values would leave nothing for the policy.
+            value_scale="running" if sample.scale > _LARGE_RETURNS else None,
             **common,
         )
     # A match's returns are shared out among its decisions, so a pull of one strength would hold

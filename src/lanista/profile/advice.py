@@ -84,9 +84,9 @@ _GPU_LEARNS = (
     "minibatches (fewer learning.minibatches) cost less a decision."
 )
 _GPU_WAITS = (
-    "The GPU itself works {:.0%} of the time, and waits for Python to tell it what to do: take "
-    "larger minibatches (fewer learning.minibatches) or fewer rollouts.workers, or run several "
-    "seeds side by side."
+    "The GPU itself works {:.0%} of the time, and waits for Python to tell it what to do: let "
+    "learning.graphs and rollouts.graphs record its work, take larger minibatches (fewer "
+    "learning.minibatches) or fewer rollouts.workers, or run several seeds side by side."
 )
 
 

@@ -130,13 +130,23 @@ def _inference(now: RunSettings, first: RunSettings, place: Place) -> list[dict[
     return [{"rollouts.inference": "worker" if central else "central"}]
 
 
+def _graphs(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
+    rollouts = now.rollouts
+    here = rollouts.inference == "central" or not rollouts.separate_processes
+    able = place.device != "cpu" and here and not now.network.recurrent
+    return [{"rollouts.graphs": True}] if able and not rollouts.graphs else []
+
+
 def _threads(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
+    if place.device != "cpu":  # They are for arithmetic on the CPU.
+        return []
     return [{"threads": 2 * now.threads}] if 2 * now.threads <= place.cores else []
 
 
 def _shards(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     shards = 2 * now.learning.shards
-    if shards > place.cores:
+    # A GPU works on a step as a whole, and what is cut by the host cannot be recorded.
+    if shards > place.cores or place.device != "cpu":
         return []
     rollouts = now.rollouts
     # Only as many as there are workers at once are worked on at once.
@@ -161,6 +171,7 @@ def _compile(now: RunSettings, first: RunSettings, place: Place) -> list[dict[st
 
 
 STEPS: dict[str, Steps] = {
+    "graphs": _graphs,
     "slots": _slots,
     "workers": _workers,
     "inference": _inference,
@@ -173,10 +184,10 @@ STEPS: dict[str, Steps] = {
     "minibatches": _minibatches,
     "compile": _compile,
 }
-_LEARNING = ("shards", "precision", "minibatches", "threads", "lag", "workers")
-_NETWORKS = ("slots", "workers", "inference", "precision", "batch", "threads", "lag")
+_LEARNING = ("shards", "graphs", "precision", "minibatches", "threads", "lag", "workers")
+_NETWORKS = ("slots", "graphs", "workers", "inference", "precision", "batch", "threads", "lag")
 _DESK = ("slots", "inference", "precision", "batch", "lag")
-_PLAYING = ("workers", "lag", "slots", "batch")
+_PLAYING = ("workers", "graphs", "lag", "slots", "batch")
 _PROMISING = {
     LEARN: _LEARNING,
     CENTRAL: _DESK,

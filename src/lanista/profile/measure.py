@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from lanista.errors import LanistaError
 from lanista.evaluation.evaluator import Evaluator
 from lanista.league.population import Population
 from lanista.profile.bottleneck import (
@@ -83,6 +84,11 @@ class Rig:
 
     def __init__(self, subject: Subject, settings: RunSettings, folder: Path) -> None:
         self.settings, self.sentence = prepared(subject, settings, folder)
+        if self.settings.learning.policy == "regret":
+            raise LanistaError(
+                "learning.policy is regret, whose traversals are not measured by phase; the "
+                "numbers cpu_seconds and decisions of its run say what it takes."
+            )
         self.folder = folder
         self.population = Population(self.settings, folder, LearnerLoop)
         try:
@@ -95,7 +101,8 @@ class Rig:
 
     @property
     def trainings(self) -> list[LearnerLoop]:
-        return list(self.population.trainings.values())
+        trainings = self.population.trainings.values()
+        return [training for training in trainings if isinstance(training, LearnerLoop)]
 
     def iterate(self) -> None:
         """Do one iteration of every learner, and what a run does between two."""
@@ -273,8 +280,9 @@ class Profile:
     @property
     def unseen(self) -> float:
         """The share of the CPU time that no phase saw: threads of torch, games outside."""
-        phase_cpu = sum(sum(lap.cpu.values()) for lap in self.laps)
-        return max(0.0, 1 - phase_cpu / (sum(lap.use.cpu for lap in self.laps) or 1.0))
+        laps = self._phased
+        phase_cpu = sum(sum(lap.cpu.values()) for lap in laps)
+        return max(0.0, 1 - phase_cpu / (sum(lap.use.cpu for lap in laps) or 1.0))
 
     @property
     def cpu_cores(self) -> float:

@@ -19,6 +19,7 @@ from lanista.errors import LanistaError
 from lanista.games.bots import Player, reads_observation
 from lanista.games.contract import Decisions, Game, Overlooks, Saved
 from lanista.games.python_game import PythonGame
+from lanista.rollout.bot_threads import BotThreads
 from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
@@ -46,6 +47,10 @@ Seating = Callable[[NDArray[np.int64]], NDArray[np.int32]]
 """Match ids to players, `[matches, seats]`: a pure function, so nothing of it needs saving."""
 
 
+Begun = tuple[Callable[[], Choice], NDArray[Any] | None]
+"""What gives the learner's choice, and what its critic may see there."""
+
+
 class Collector:
     """A game with the learner and its opponents at it."""
 
@@ -67,14 +72,16 @@ class Collector:
         keep_opponents: bool = False,
         keep_frozen: bool = False,
         lost_again: float = 0.0,
+        bot_threads: BotThreads | None = None,
     ) -> None:
         """`stagger`: over so many steps the first matches of a stream begin.
 
         `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
         whose probabilities are known is kept too. `lost_again`: the share of matches that take up
-        a deal that was lost.
+        a deal that was lost. `bot_threads`: where slow bots think.
         """
         self.game, self.actor = game, actor
+        self._bot_threads = bot_threads
         self.phases = actor.phases
         if isinstance(game, PythonGame):
             game.observing = partial(self.phases, OBSERVE)
@@ -155,7 +162,8 @@ class Collector:
         distinct = list({id(player): player for player in self.opponents}.values())
         if list(map(id, distinct)) != list(map(id, self._distinct)):
             record = isinstance(self.actor, Actor) and self.actor.records
-            self._distinct, self._others = distinct, Others(distinct, self._lanes, record=record)
+            self._distinct = distinct
+            self._others = Others(distinct, self._lanes, record=record, threads=self._bot_threads)
         place = {id(player): at for at, player in enumerate(self._others.players, start=1)}
         # By number: which of the distinct players it is; 0 is the learner.
         self._player_of = np.array([0, *(place[id(player)] for player in self.opponents)])
@@ -312,6 +320,8 @@ class Collector:
             phases.switch(BATCH)
             players = 1 + len(self._distinct)
             order, start = by_player(decisions, self.seated, self._player_of, players)
+            mine = order[: start[1]]
+            own = self._begin_own(decisions, mine) if len(mine) else None
             phases.switch(OPPONENTS)
             if self._hooks.planning:
                 self._hooks.asked(decisions, self.seated[decisions.slot, decisions.seat])
@@ -319,8 +329,8 @@ class Collector:
             answered = self._others.answer(decisions, order, start, phases, log_probs=keep)
             phases.switch(BATCH)
             answers = [answer.action for answer in answered]
-            if mine := start[1]:
-                answers.insert(0, self._own(decisions, order[:mine]))
+            if own is not None:
+                answers.insert(0, self._own(decisions, mine, *own))
             if keep:
                 self._keep_frozen(decisions, answered)
             actions = np.empty((len(order), len(game.spec.heads)), np.int32)
@@ -336,10 +346,20 @@ class Collector:
                     self._hooks.ended(over, self.seated[over], self.match[over])
         return over
 
-    def _own(self, decisions: Decisions, rows: NDArray[Any]) -> NDArray[np.int32]:
-        """Return what the learner answers at `rows`, which are put on the tape."""
+    def _begin_own(self, decisions: Decisions, rows: NDArray[Any]) -> Begun:
+        """Let the learner's networks begin with `rows`, while others answer."""
         privileged = self._privileged(rows)
-        choice = self.actor.choose(decisions, rows, privileged)
+        return self.actor.begin(decisions, rows, privileged), privileged
+
+    def _own(
+        self,
+        decisions: Decisions,
+        rows: NDArray[Any],
+        choose: Callable[[], Choice],
+        privileged: NDArray[Any] | None,
+    ) -> NDArray[np.int32]:
+        """Return what the learner answers at `rows`, which are put on the tape."""
+        choice = choose()
         action, more = choice.action, self._about(decisions, rows, frozen=False)
         if self.teacher is not None:
             with self.phases(OPPONENTS):

@@ -36,6 +36,11 @@ class Phases:
     usual: ClassVar[Callable[[], None] | None] = None
     """What `settle` is where none is given: for those who measure all threads of a run."""
 
+    counts_cpu: ClassVar[bool] = True
+    """Whether CPU time is counted too. It has to be asked of the system, three times as long as the
+    rest of a change, and workers on a GPU wait for each other meanwhile; there it is counted where
+    somebody measures."""
+
     def __init__(self, settle: Callable[[], None] | None = None) -> None:
         """`settle` waits for a device at every change, so that its work counts where it belongs."""
         self.wall: dict[str, float] = {}
@@ -59,10 +64,13 @@ class Phases:
         """Begin `phase`; return the one it follows."""
         if self.settle is not None:
             self.settle()
-        before, wall, cpu = self._now, time.perf_counter(), time.thread_time()
+        before, wall = self._now, time.perf_counter()
         self.wall[before] = self.wall.get(before, 0.0) + wall - self._wall
-        self.cpu[before] = self.cpu.get(before, 0.0) + cpu - self._cpu
-        self._now, self._wall, self._cpu = phase, wall, cpu
+        self._now, self._wall = phase, wall
+        if self.counts_cpu:
+            cpu = time.thread_time()
+            self.cpu[before] = self.cpu.get(before, 0.0) + cpu - self._cpu
+            self._cpu = cpu
         return before
 
 

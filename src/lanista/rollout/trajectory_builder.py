@@ -6,7 +6,7 @@ nobody won is worth there can be said in the game's place. Knows nothing of who 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,18 @@ from lanista.rollout.linking import link
 from lanista.rollout.rows import copy_rows
 
 _NOTHING: Mapping[str, NDArray[Any]] = {}
+_AT_ONCE = 8
+"""Columns that `copy_rows` takes."""
+Empty = Callable[[tuple[int, ...], Any], NDArray[Any]]
+"""Gives an array of a shape and type, with anything in it."""
+Pick = Callable[[Mapping[str, NDArray[Any]], NDArray[np.int64]], dict[str, Any]]
+"""Gives these rows of each column."""
+
+
+def _batched(values: Iterable[Any], most: int) -> Iterator[list[Any]]:
+    rest = list(values)
+    for first in range(0, len(rest), most):
+        yield rest[first : first + most]
 
 
 def refuse_draw(draw: float | None, spec: Spec) -> None:
@@ -50,6 +62,10 @@ class TrajectoryBuilder:
         self.seats = game.spec.seats
         self.last = np.full(game.slots * self.seats, -1, np.int64)
         """By slot and seat: the row of its last decision in this match."""
+        self.empty: Empty = np.empty
+        """Gives memory for columns: where they are sent to a device, such as is sent as it is."""
+        self.pick: Pick = self._picked
+        """Takes rows out of columns, here or where they are sent to."""
         self._usual = 1024
         """Rows for which there is room from the start: about as many as were there before."""
         self._clear()
@@ -161,10 +177,12 @@ class TrajectoryBuilder:
         # Where nothing is kept, as between whole matches, the memory itself is handed over.
         everything = len(take) == self.rows
         chosen: dict[str, Any] = {
-            name: column[: self.rows] if everything else column.take(take, 0)
+            name: column[: self.rows]
             for name, column in columns.items()
             if name not in ("next", "step", "lane")
         }
+        if not everything:
+            chosen = self.pick(chosen, take)
         # The row after an unroll's last one, where the match went on.
         last = np.zeros(index.shape[1], np.int64)
         last[rank[lane[take]]] = take  # Rows come in order, so the last one written stays.
@@ -179,6 +197,18 @@ class TrajectoryBuilder:
         if self.lane_state:
             chosen["state"] = np.concatenate(self.lane_state)[np.flatnonzero(done)]
         return Unrolls(index=index, goes_on=goes_on, **chosen)
+
+    def _picked(
+        self, columns: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]
+    ) -> dict[str, Any]:
+        """Return these rows of each column."""
+        pairs = {
+            name: (column, self.empty((len(rows), *column.shape[1:]), column.dtype))
+            for name, column in columns.items()
+        }
+        for some in _batched(pairs.values(), _AT_ONCE):
+            copy_rows(some, rows)
+        return {name: target for name, (_, target) in pairs.items()}
 
     def _keep(self, rows: NDArray[np.bool_], done: NDArray[np.bool_]) -> None:
         """Keep only the rows of unfinished unrolls."""
@@ -231,7 +261,7 @@ class TrajectoryBuilder:
         for name, column in beside.items():
             shapes[name] = (column.shape[1:], column.dtype)
         for name, (shape, dtype) in shapes.items():
-            grown = np.empty((size, *shape), dtype)
+            grown = self.empty((size, *shape), dtype)
             if name in self.columns:
                 grown[: self.rows] = self.columns[name][: self.rows]
             self.columns[name] = grown

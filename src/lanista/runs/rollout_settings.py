@@ -76,6 +76,9 @@ class Rollouts:
     lag: int = 0
     """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
     turns. 1 or more: the workers play ahead while the learner learns."""
+    bot_threads: int | None = None
+    """Threads beside the workers in which slow bots of compiled games think, a part of their
+    decisions in each. None: the workers ask them themselves. No number depends on it."""
     graphs: bool = False
     """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
     inference: Literal["worker", "central"] = "worker"
@@ -132,6 +135,11 @@ class Rollouts:
             raise SettingsError(f"rollouts.slots is {self.slots}; give 0 or more.")
         if not 1 <= self.workers <= MOST_WORKERS:
             raise SettingsError(f"rollouts.workers is {self.workers}; give 1 to {MOST_WORKERS}.")
+        if self.bot_threads is not None and not 1 <= self.bot_threads <= MOST_WORKERS:
+            raise SettingsError(
+                f"rollouts.bot_threads is {self.bot_threads}; give 1 to {MOST_WORKERS}, or leave "
+                "it out."
+            )
         if not 0 <= self.lag <= MOST_LAG:
             raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")
         LAUNCHERS.refuse_unknown(self.launcher, where="rollouts.launcher")

@@ -182,21 +182,7 @@ class RunSettings:
                 f"learner_updates is {self.learner_updates} without a replay; set replay.size, or "
                 "learning.epochs to go over the same data again."
             )
-        if self.learning.rnad and (self.rollouts.streaming or self.replay.size):
-            raise SettingsError(
-                "learning.eta needs whole matches; set rollouts.mode to matches, replay.size to 0."
-            )
-        if self.learning.rnad and self.league is not None:
-            raise SettingsError("learning.eta needs self-play alone; leave out the league.")
-        if self.learning.rnad and self.opponents != (SELF,):
-            raise SettingsError(
-                "learning.eta needs both seats' play: set rollouts.opponents to self alone."
-            )
-        if self.learning.rnad and self.rollouts.draw:
-            raise SettingsError(
-                f"learning.eta needs a game in which one wins what the other loses, and with "
-                f"rollouts.draw {self.rollouts.draw:g} both can lose; set it to null, or eta to 0."
-            )
+        self._refuse_joint()
         if self.learning.critic_output == "outcome" and self.rollouts.draw:
             raise SettingsError(
                 "learning.critic_output outcome takes a draw for 0, between a win and a loss, and "
@@ -209,6 +195,7 @@ class RunSettings:
                 "rollouts.shaping_scale would blur; set that to 0, or critic_output to value."
             )
         self._refuse_frozen()
+        self._refuse_around_regret()
         learners = 1 if self.league is None else len(self.league.learners)
         if learners > 1 and not self.rollouts.alone:
             raise SettingsError(
@@ -235,6 +222,31 @@ class RunSettings:
         _refuse_bounds("lr", self.learning.lr, lambda number: number >= 0, "0 or more")
         _refuse_bounds("temperature", self.learning.temperature, lambda n: n > 0, "numbers above 0")
 
+    def _refuse_joint(self) -> None:
+        """Refuse what does not go with targets that are made from both seats' decisions."""
+        if not self.learning.joint:
+            return
+        name, off = (
+            ("learning.eta", "set eta to 0")
+            if self.learning.rnad
+            else ("learning.q_trace joint", "leave q_trace out")
+        )
+        if self.rollouts.streaming or self.replay.size:
+            raise SettingsError(
+                f"{name} needs whole matches; set rollouts.mode to matches, replay.size to 0."
+            )
+        if self.league is not None:
+            raise SettingsError(f"{name} needs self-play alone; leave out the league.")
+        if self.opponents != (SELF,):
+            raise SettingsError(
+                f"{name} needs both seats' play: set rollouts.opponents to self alone."
+            )
+        if self.rollouts.draw:
+            raise SettingsError(
+                f"{name} needs a game in which one wins what the other loses, and with "
+                f"rollouts.draw {self.rollouts.draw:g} both can lose; set it to null, or {off}."
+            )
+
     def _refuse_frozen(self) -> None:
         """Refuse to learn from others' decisions where nothing corrects for them."""
         if not self.rollouts.learn_from_frozen:
@@ -259,6 +271,29 @@ class RunSettings:
                 raise SettingsError(
                     f"{name} is {value}, for which an opponent's decisions lack what the learner's "
                     "own have; change it, or leave rollouts.learn_from_frozen out."
+                )
+
+    def _refuse_around_regret(self) -> None:
+        """Refuse what regret learning has no use for."""
+        if self.learning.policy != "regret":
+            return
+        rollouts = self.rollouts
+        unfit = {
+            "league": None if self.league is None else "given",
+            "supervised_checkpoint": self.supervised_checkpoint,
+            "replay.size": self.replay.size,
+            "rollouts.mode": rollouts.mode if rollouts.streaming else None,
+            "rollouts.workers": rollouts.workers if rollouts.workers > 1 else None,
+            "rollouts.lag": rollouts.lag,
+            "rollouts.draw": rollouts.draw,
+            "rollouts.shaping_scale": rollouts.shaping_scale,
+            "rollouts.opponents": None if self.opponents == (SELF,) else ", ".join(self.opponents),
+        }
+        for name, value in unfit.items():
+            if value:
+                raise SettingsError(
+                    f"{name} is {value}, and learning.policy regret plays whole matches of itself "
+                    "from the start on; leave it out, or choose another policy loss."
                 )
 
     @property
@@ -317,7 +352,7 @@ def on_cluster(settings: RunSettings) -> tuple[RunSettings, str]:
 
 MAY_CHANGE = (
     "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
-    "rollouts.graphs",
+    "rollouts.graphs", "rollouts.bot_threads", "learning.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(
@@ -325,9 +360,12 @@ NEWER = dict.fromkeys(
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
+     "learning.regret",
+     "learning.q_trace", "learning.importance_clip", "learning.critic_lr",
+     "learning.reference_average",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
-                    "normalise_observations", "rows")),
+                    "normalise_observations", "rows", "drop_below", "parts")),
      *(f"league.{role}.{name}" for role in ("main", "main_exploiter", "league_exploiter")
        for name in ("every", "matchmaking.matrix_games", "matchmaking.matrix_unit")))
 )  # fmt: skip

@@ -16,7 +16,7 @@ from lanista.nets.policy import Policy
 from lanista.runs.folder import Run, policy_path
 from lanista.runs.schema import EventRow
 from lanista.runs.settings import RunSettings
-from lanista.training.learner_loop import LearnerLoop
+from lanista.training.loops import AnyLoop
 
 
 class BestKeeper:
@@ -46,7 +46,7 @@ class BestKeeper:
         self.best = best
         return ""
 
-    def judged(self, judgement: Judgement, main: LearnerLoop, update: int, *, last: bool) -> str:
+    def judged(self, judgement: Judgement, main: AnyLoop, update: int, *, last: bool) -> str:
         """Keep the judged policy if it is the best, or go back to the best one.
 
         Returns a sentence where something should be said; of what is handed over only if this was
@@ -75,7 +75,7 @@ class BestKeeper:
             f"{strength} and stays in the run's checkpoint (evaluation.keep_best)."
         )
 
-    def output(self, main: LearnerLoop, update: int) -> tuple[Policy, int]:
+    def output(self, main: AnyLoop, update: int) -> tuple[Policy, int]:
         """Return the policy to hand over, and the update it is of."""
         if not self.best.handed_over:
             return main.learner.best, update
@@ -86,7 +86,7 @@ class BestKeeper:
         self.run.metrics.add_rows([event])
         self.best.apply(event)
 
-    def _kept(self, judgement: Judgement, main: LearnerLoop, update: int) -> str:
+    def _kept(self, judgement: Judgement, main: AnyLoop, update: int) -> str:
         """Return the digest of the judged policy, whose file is there from now on."""
         data = judgement.policy or policy_bytes(main.learner.best, main.spec, step=update)
         digest = hashlib.sha256(data).hexdigest()

@@ -6,6 +6,7 @@ Here or in a process of its own, from the same settings. Knows nothing of iterat
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,12 +23,14 @@ from lanista.learn.learner import PRECISIONS
 from lanista.learn.update.minibatches import cut_there
 from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Critic, Policy
+from lanista.rollout.bot_threads import bot_threads
 from lanista.rollout.collect_worker import Line
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.launchers.plan import Desk
 from lanista.rollout.teacher import Teacher
+from lanista.rollout.timing import Phases
 from lanista.runs.folder import bot_path, policy_path
 from lanista.runs.players import make_player, refuse_other
 from lanista.runs.settings import RunSettings
@@ -114,7 +117,7 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
     if learning.needs("teacher") and rollouts.teacher:
         bot = registry.make_bot(settings.game, rollouts.teacher, spec, settings.seed)
         teacher = Teacher(bot, spec)
-    return Collector(
+    collector = Collector(
         registry.make(settings.game, slots=rollouts.resolved_slots(spec.seats), **game_settings),
         actor,
         unroll_length=rollouts.unroll_length,
@@ -127,7 +130,11 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         keep_opponents=learning.by_matchup,
         keep_frozen=bool(rollouts.learn_from_frozen),
         lost_again=rollouts.lost_again or 0.0,
+        bot_threads=bot_threads(rollouts.bot_threads) if rollouts.bot_threads else None,
     )
+    if isinstance(actor, Actor) and sends(settings) and not rollouts.alone:
+        collector.tape.empty, collector.tape.pick = actor.lane.empty, actor.lane.pick
+    return collector
 
 
 def collector_elsewhere(
@@ -145,7 +152,21 @@ def own_actor(settings: RunSettings, networks: bytes) -> Actor:
     """Return an actor with networks of its own, where the settings say."""
     device = device_of(settings)
     policy, critic = unpacked(networks)
-    return actor_of(settings, policy.to(device), None if critic is None else critic.to(device))
+    actor = actor_of(settings, policy.to(device), None if critic is None else critic.to(device))
+    actor.lane.quiet = crowded(settings)
+    return actor
+
+
+def crowded(settings: RunSettings) -> bool:
+    """Return whether workers that wait for a device had better leave their cores to others."""
+    return settings.rollouts.workers_at_once >= cores()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def desk_of(settings: RunSettings, networks: bytes, seats: int) -> Desk | None:
@@ -192,6 +213,7 @@ def unpacked(message: bytes) -> Any:
 def prepare_torch(settings: RunSettings) -> None:
     """Set torch up so that the same run gives the same numbers."""
     torch.set_num_threads(settings.threads)
+    Phases.counts_cpu = device_of(settings) == "cpu" or Phases.usual is not None
     # The same as use_deterministic_algorithms, which would load a compiler for two seconds first.
     torch.set_deterministic_debug_mode("error" if device_of(settings) == "cpu" else "default")
     # We never read memory that was not written; filling it costs time.

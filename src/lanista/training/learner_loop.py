@@ -424,4 +424,5 @@ def lone_learner(settings: RunSettings, folder: Path) -> LearnerLoop:
     population = Population(settings, folder, LearnerLoop)
     population.enter(population.first_rows())
     population.meet(population.matchmake())
+    assert isinstance(population.main, LearnerLoop)
     return population.main

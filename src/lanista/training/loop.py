@@ -20,7 +20,7 @@ from lanista.games.contract import Spec
 from lanista.league.exploiter_timing import exploiter_due
 from lanista.league.meta_game import PSRO
 from lanista.league.population import Population
-from lanista.learn.learner import BrokenLossError
+from lanista.learn.learner import BrokenLossError, Learner
 from lanista.learn.update.ranks import Ranks
 from lanista.nets.files.policy_file import policy_bytes, save_policy
 from lanista.nets.files.policy_format import POLICY
@@ -42,7 +42,7 @@ from lanista.runs.slim import exactness, filled, slimmed, write_needed
 from lanista.training.best_keeper import BestKeeper
 from lanista.training.critic_file import file_value, notice, take_over, write_critic
 from lanista.training.health.watch import Watch, event_of
-from lanista.training.learner_loop import LearnerLoop
+from lanista.training.loops import loop_of
 from lanista.training.meta_games import mixture_values, play_missing_pairs
 from lanista.training.observers import Observer, Observers
 from lanista.training.ranks import begin, refuse_ranks
@@ -86,7 +86,7 @@ def train(
     refuse_ranks(ranks, settings)
     with (
         Run(output, folder) as run,
-        closing(Population(settings, folder, partial(LearnerLoop, ranks=ranks))) as population,
+        closing(Population(settings, folder, loop_of(settings, ranks))) as population,
     ):
         begin(ranks, settings)
         trainer = _Trainer(run, settings, population, Observers(observers), stop)
@@ -101,9 +101,10 @@ def _first_state(settings: RunSettings, output: Path, folder: Path) -> dict[str,
     """Return the state a run begins with; what cannot be used is refused before it begins."""
     from lanista.exploiters.league_exploiters import start_of  # See `_exploit`.
 
-    with closing(Population(settings, folder, LearnerLoop)) as population:
+    with closing(Population(settings, folder, loop_of(settings))) as population:
         for training in population.trainings.values():
-            training.warm_up = take_over(settings, training.learner.critic)
+            if training.learner.critic is not None:
+                training.warm_up = take_over(settings, training.learner.critic)
         population.enter(population.first_rows())
         population.meet(population.matchmake())
         Evaluator(settings, population.spec, folder)
@@ -202,7 +203,9 @@ class _Trainer:
         self.saved = iteration
         unkept = exactness(self.settings, population.spec, slim=state.get("slim", False))
         main = population.main
-        critic = "" if iteration else notice(self.settings, main.learner.critic, main.warm_up)
+        critic = ""
+        if not iteration and main.learner.critic is not None:
+            critic = notice(self.settings, main.learner.critic, main.warm_up)
         for sentence in [*notices, self.evaluator.notice, unkept, critic]:
             self._say(sentence)
         try:
@@ -593,11 +596,14 @@ class _Trainer:
         if self.champion.digest:
             path = policy_path(self.run.folder, self.champion.digest)
             write_bytes(self.run.output, path.read_bytes(), POLICY)
-            file_value(self.run.folder, training.learner, self.champion.digest)
+            if isinstance(training.learner, Learner):
+                file_value(self.run.folder, training.learner, self.champion.digest)
             return
         policy, step = self.best.output(training, self.population.update)
         about = _about(self.settings, self.run.output)
         digest = save_policy(self.run.output, policy, training.spec, step=step, **about)
+        if not isinstance(training.learner, Learner):
+            return  # It has no critic.
         file_value(self.run.folder, training.learner, digest)
         # A head on a policy's features fits the weights it was trained with, and no others.
         learner, sees = training.learner, self.settings.learning.critic_sees

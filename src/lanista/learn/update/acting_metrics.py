@@ -16,16 +16,19 @@ from lanista.learn.returns import mean_over
 @torch.no_grad()
 def acting_metrics(inputs: LossInputs) -> dict[str, Tensor]:
     """Return what is logged of a policy whatever its loss."""
-    own = inputs.everything if inputs.frozen is None else ~inputs.frozen
+    everything, frozen = inputs.everything, inputs.frozen
+    own = everything
+    if frozen is not None:
+        own, frozen = ~frozen & everything, frozen & everything
     numbers = {
         "behaviour_kl": behaviour_kl_sampled(inputs.chosen, inputs.behaviour, own).loss,
-        "entropy": inputs.entropy.mean(0),
+        "entropy": mean_over(inputs.entropy, everything),
     }
     if inputs.weight is not None:
-        numbers["matchup_weight"] = inputs.weight.mean()
-    if inputs.frozen is not None:
-        ratio = log_ratio(inputs.chosen, inputs.behaviour, inputs.frozen).exp()
+        numbers["matchup_weight"] = mean_over(inputs.weight, everything)
+    if frozen is not None:
+        ratio = log_ratio(inputs.chosen, inputs.behaviour, frozen).exp()
         ratio = ratio.clamp(max=inputs.settings.pg_rho_clip)
-        mean = mean_over(ratio, inputs.frozen)
-        numbers["frozen_ratio"] = torch.where(inputs.frozen.any(), mean, math.nan)
+        mean = mean_over(ratio, frozen)
+        numbers["frozen_ratio"] = torch.where(frozen.any(), mean, math.nan)
     return numbers

@@ -19,6 +19,22 @@ Column = NDArray[Any] | Tensor
 
 
 @dataclass(frozen=True)
+class Padded(Unrolls):
+    """Unrolls on a device, filled up to sizes that recorded work has once and for all.
+
+    Rows that fill up are copies of others, in no unroll; lanes that do are empty.
+    """
+
+    valid: Tensor | None = None
+    """`[N]`: the rows that are decisions."""
+    matchups: int | None = None
+    """Numbers in `matchup` are below this; None: any numbers."""
+    advantage: Tensor | None = None
+    """`[N]`: where it follows from the values at the time of acting, as does `value_target`."""
+    value_target: Tensor | None = None
+
+
+@dataclass(frozen=True)
 class Batch:
     """Some unrolls on the learner's device."""
 
@@ -28,6 +44,11 @@ class Batch:
     def tensor(self, name: str) -> Tensor:
         """Return a column of the unrolls."""
         return to_tensor(getattr(self.unrolls, name), self.device)
+
+    @property
+    def valid(self) -> Tensor | None:
+        """`[N]`: the rows that are decisions; None: all are."""
+        return self.unrolls.valid if isinstance(self.unrolls, Padded) else None
 
     @cached_property
     def index(self) -> Tensor:

@@ -91,7 +91,7 @@ def forward(
     views: Views,
     precision: torch.dtype,
     slow_critic: Critic | None = None,
-    temperature: float = 1.0,
+    temperature: float | Tensor = 1.0,
 ) -> Forward:
     """Run both networks over all rows; `slow_critic` gives the values where there is one."""
     batch = views.batch
@@ -114,7 +114,7 @@ def forward(
         value = critic.value_of(judged, probabilities)
         next_value = _next_value(policy, critic, batch.unrolls, batch.device, precision)
     acting = log_probs
-    if temperature != 1.0:
+    if isinstance(temperature, Tensor) or temperature != 1.0:
         # What acts is what gets better: otherwise ratios would not begin at 1, and PPO would clip
         # what was merely played at another temperature.
         acting = policy.heads.log_probs(logits, views.mask, temperature)

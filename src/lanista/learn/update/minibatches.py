@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lanista.data.trajectory import LANES, ROWS, Unrolls
+from lanista.errors import LanistaError
 from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 
+REFERENCES = ("anchor", "reference", "portfolio")
+"""What a term may read of other policies."""
 Minibatch = NDArray[np.int64] | None
 """The unrolls of a minibatch; None: all of them, as they lie."""
 
@@ -24,10 +27,34 @@ Minibatch = NDArray[np.int64] | None
 def cut_there(settings: Learning, network: Network) -> bool:
     """Return whether all that a learner reads may lie on its device, and be cut there.
 
-    What goes by whole matches, or by a recurrent policy's own memory, is arranged by the host.
+    What goes by whole matches, or by the memory of a recurrent reference, is arranged by the host.
     """
     parted = settings.accumulate * settings.shards > 1 or settings.minibatches_by_noise
-    return not (settings.rnad or network.recurrent or parted)
+    remembering = network.recurrent and any(map(settings.needs, REFERENCES))
+    return not (settings.joint or remembering or parted)
+
+
+def recordable(settings: Learning, network: Network) -> bool:
+    """Return whether an update's steps can be recorded.
+
+    Not where the host cuts minibatches, draws what is dropped, or follows the scale of fp16.
+    """
+    networks = network, settings.critic_network or network
+    draws = any(one.dropout or one.id_dropout for one in networks)
+    return cut_there(settings, network) and not draws and settings.precision != "fp16"
+
+
+def records(settings: Learning, network: Network, device: torch.device) -> bool:
+    """Return whether updates are recorded; refuse where they are to be and cannot."""
+    able = device.type == "cuda" and recordable(settings, network)
+    if settings.graphs and not able:
+        raise LanistaError(
+            "learning.graphs is true, and these updates cannot be recorded: that needs a GPU, bf16 "
+            "or fp32, no dropout, no eta, no q_trace joint, no accumulate, shards or "
+            "minibatches_by_noise, and no recurrent policy with references; leave learning.graphs "
+            "out."
+        )
+    return able and settings.graphs is not False
 
 
 def cut(unrolls: Unrolls, minibatches: Sequence[Minibatch]) -> Iterator[Unrolls]:

@@ -7,7 +7,9 @@ reads the numbers after the last step says so. Knows nothing of data and of what
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,22 +37,61 @@ class Descent:
         device: torch.device,
         *,
         scaled: bool,
+        apart: bool = False,
     ) -> None:
-        """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped."""
+        """`scaled`: losses are scaled up for the gradients of fp16, and overflows skipped.
+
+        `apart`: each network has a learning rate of its own.
+        """
         self.networks = networks
         self.parameters = [p for network in networks.values() for p in network.parameters()]
-        self.optimiser = torch.optim.Adam(self.parameters, lr=1.0, betas=betas, fused=True)
-        self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         self.late = device.type == "cuda"
         """Whether numbers are judged after an update's last step, not at once."""
+        parted = [list(network.parameters()) for network in networks.values()]
+        groups: list[dict[str, Any]] = [
+            {"params": part} for part in (parted if apart else [self.parameters])
+        ]
+        for group in groups if self.late else ():
+            group["lr"] = torch.ones((), device=device)  # Where recorded steps find it.
+        self.optimiser = torch.optim.Adam(
+            groups, lr=1.0, betas=betas, fused=True, capturable=self.late
+        )
+        # It need not say that steps are taken without being recorded: some are.
+        self.optimiser._warned_capturable_if_run_uncaptured = True
+        self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         self._broken = torch.zeros((), device=device)
-        """1 once a step of this update was broken: neither it nor any later one is taken."""
+        """1 once a step of this update was broken: neither it nor any later one is taken. It stays
+        where it is, since recorded steps read it there."""
 
-    def begin(self, lr: float) -> None:
-        """Begin an update."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = lr
-        self._broken = torch.zeros_like(self._broken)
+    def begin(self, *lr: float) -> None:
+        """Begin an update with this learning rate, or with one for each network."""
+        for group, rate in zip(self.optimiser.param_groups, lr, strict=True):
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        self._broken.zero_()
+
+    @contextmanager
+    def skipping(self) -> Iterator[None]:
+        """Take no step within this, whatever is asked for: for work that is tried out."""
+        before = self._broken.clone()
+        self._broken.fill_(1.0)
+        yield
+        self._broken.copy_(before)
+
+    def state(self) -> dict[str, Any]:
+        """Return the optimiser's state, as it is written down."""
+        state = self.optimiser.state_dict()
+        groups = [{**group, "lr": float(group["lr"])} for group in state["param_groups"]]
+        return {**state, "param_groups": groups}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore what `state` gave, here or on another device."""
+        options = [dict(group) for group in self.optimiser.param_groups]
+        self.optimiser.load_state_dict(state)
+        for group, own in zip(self.optimiser.param_groups, options, strict=True):
+            group |= {name: own[name] for name in ("lr", "capturable", "fused")}
 
     def refuse_broken(self, log: Mapping[str, float], terms: Collection[str], update: int) -> None:
         """Raise if the numbers of a step, or of a part of one, are not finite."""
@@ -91,7 +132,9 @@ class Descent:
         readings, norms = Readings(), [loss]
         for name, network in self.networks.items():
             parameters = list(network.parameters())
-            before = nn.utils.clip_grad_norm_(parameters, limit or math.inf).to(loss.device)
+            before = torch.zeros_like(loss)
+            if any(parameter.grad is not None for parameter in parameters):
+                before = nn.utils.clip_grad_norm_(parameters, limit or math.inf)
             if not self.late:
                 self._refuse_gradient(name, float(before), update)
             norms.append(before)
@@ -114,7 +157,7 @@ class Descent:
 
     def _note(self, numbers: list[Tensor]) -> None:
         broken = ~torch.isfinite(torch.stack(numbers)).all()
-        self._broken = torch.maximum(self._broken, broken.to(self._broken))
+        torch.maximum(self._broken, broken.to(self._broken), out=self._broken)
 
     def _spoil(self, gradients: Gradients, loss: Tensor) -> None:
         """After a broken loss, make the gradients such that the scaler skips them."""

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from lanista.nets.cuda_graphs import brought_home
 
 
 class Readings:
@@ -47,20 +50,50 @@ class Readings:
         return readings
 
 
-def read(steps: Sequence[Readings]) -> list[dict[str, float]]:
-    """Return the numbers of several steps by name; one with several parts gets a name for each.
+@dataclass(frozen=True)
+class Packed:
+    """The numbers of several steps in one tensor, wherever that lies."""
 
-    All of them come from the device in one transfer.
-    """
+    names: Sequence[Sequence[tuple[str, float]]]
+    """By step: the name of each number, and the share that it counts with."""
+    rows: Sequence[int]
+    """By step: how many decisions it learned from."""
+    numbers: Tensor
+    """`[all names]`, float64 or narrower."""
+
+
+def pack(steps: Sequence[Readings]) -> Packed:
+    """Return the numbers of several steps as one tensor; one with several parts gets a name for
+    each."""
     tensors = [value.reshape(-1) for step in steps for _, _, value in step._entries]
-    numbers = iter(torch.cat(tensors).tolist() if tensors else [])
+    names = [
+        [
+            (part_name, share)
+            for name, share, value in step._entries
+            for part_name in (
+                [name] if value.dim() == 0 else [f"{name}/{i}" for i in range(len(value))]
+            )
+        ]
+        for step in steps
+    ]
+    numbers = torch.cat(tensors) if tensors else torch.zeros(0)
+    return Packed(names, [step.rows for step in steps], numbers)
+
+
+def read(steps: Sequence[Readings]) -> list[dict[str, float]]:
+    """Return the numbers of each step by name; one with several parts gets a name for each."""
+    return read_packed([pack(steps)])
+
+
+def read_packed(packs: Sequence[Packed]) -> list[dict[str, float]]:
+    """Return the numbers of each step by name; all of them come from the device in one transfer."""
+    every = torch.cat([packed.numbers for packed in packs]) if packs else torch.zeros(0)
+    numbers = iter(brought_home(every).tolist())
     logs: list[dict[str, float]] = []
-    for step in steps:
+    for names in (names for packed in packs for names in packed.names):
         log: dict[str, float] = {}
-        for name, share, value in step._entries:
-            names = [name] if value.dim() == 0 else [f"{name}/{i}" for i in range(len(value))]
-            for part_name in names:
-                log[part_name] = log.get(part_name, 0.0) + share * float(next(numbers))
+        for name, share in names:
+            log[name] = log.get(name, 0.0) + share * float(next(numbers))
         logs.append(log)
     return logs
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lanista.data.trajectory import NEXT, Unrolls
 from lanista.errors import LanistaError
 from lanista.learn import returns
-from lanista.learn.loss_terms import LossInputs
+from lanista.learn.joint_returns import corrected, joint_retrace
+from lanista.learn.loss_terms import LossInputs, Weights, counts
 from lanista.learn.losses import advantages, outcome_classes
 from lanista.learn.rnad import (
     between_own,
     log_policy_ratio,
+    one_head,
     transform_own_rewards,
     two_player_vtrace,
 )
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import PULLS
-from lanista.learn.update.batch import Batch
+from lanista.learn.update.batch import Batch, Padded
 from lanista.learn.update.forward import Forward
 from lanista.nets.distribution import Heads
+
+WEIGHT_CLIP = 10.0
+"""Largest weight of a correction unless settings say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +53,15 @@ def loss_inputs(
     batch: Batch,
     forward: Forward,
     references: dict[str, Tensor],
-    weights: dict[str, float],
+    weights: Weights,
+    alike: Tensor | None = None,
 ) -> LossInputs:
-    """Return all that the terms of the loss may look at; no target carries a gradient."""
+    """Return all that the terms of the loss may look at; no target carries a gradient.
+
+    `alike` `[N]` numbers rows of which a seat's view and mask are equal; None: they are unknown.
+    """
     unrolls = batch.unrolls
-    everything = returns.unpadded(forward.value)
+    everything = returns.unpadded(forward.value) if batch.valid is None else batch.valid
     inputs = LossInputs(
         heads=heads,
         settings=settings,
@@ -70,16 +80,24 @@ def loss_inputs(
         teacher=None if unrolls.teacher is None else batch.tensor("teacher").long(),
         weight=None if unrolls.weight is None else batch.tensor("weight"),
         matchup=None if unrolls.matchup is None else batch.tensor("matchup"),
+        matchups=unrolls.matchups if isinstance(unrolls, Padded) else None,
         frozen=None if unrolls.frozen is None else batch.tensor("frozen"),
         value=forward.value,
         references=references,
         weights=weights,
     )
+    given = unrolls if isinstance(unrolls, Padded) and unrolls.advantage is not None else None
+    if given is not None:
+        inputs = _given(inputs, given)
+        if not follows_steps(settings):
+            return inputs
     batch = batch.to_the_end
     steps = Steps.of(batch, settings.gamma)
-    if settings.rnad:
+    if settings.q_trace == "joint":
+        inputs = _joint_q(inputs, batch, forward, alike)
+    elif settings.rnad:
         inputs = _rnad(inputs, steps, batch, forward)
-    else:
+    elif given is None:
         inputs = MAKE[settings.policy](inputs, steps, batch, forward)
     if settings.needs("upgo"):
         upgo = returns.upgo(
@@ -89,6 +107,51 @@ def loss_inputs(
     if settings.critic_output == "outcome":
         inputs = replace(inputs, outcome=_outcome(batch, forward, steps))
     return inputs
+
+
+def follows_steps(settings: Learning) -> bool:
+    """Whether a target beside PPO's own is made of the steps of unrolls."""
+    return settings.needs("upgo") or settings.critic_output == "outcome"
+
+
+@torch.no_grad()
+def acting_targets(settings: Learning, batch: Batch) -> returns.Estimate | None:
+    """Return PPO's targets and advantages `[N]`, where the weights that learn change nothing there.
+
+    They follow from the values at the time of acting, so one time is enough for an update.
+    """
+    unrolls = batch.unrolls
+    open_end = unrolls.next_observation is not None and unrolls.next_value is None
+    if settings.policy != "ppo" or settings.rnad or unrolls.value is None or open_end:
+        return None
+    batch = batch.to_the_end
+    steps, value = Steps.of(batch, settings.gamma), batch.tensor("value")
+    last = value.new_zeros(len(unrolls))
+    if unrolls.next_value is not None:
+        last = batch.tensor("next_value")
+    estimates = returns.gae(
+        batch.steps(value), steps.reward, steps.discount, last, lam=settings.lam
+    )
+    return returns.Estimate(batch.rows(estimates.target), batch.rows(estimates.advantage))
+
+
+def ready_targets(
+    settings: Learning, unrolls: Unrolls, device: torch.device
+) -> tuple[Unrolls, dict[str, Tensor]]:
+    """Return what recorded steps read, and the targets that can be had for all of them at once."""
+    targets = acting_targets(settings, Batch(unrolls, device))
+    if targets is None:
+        return unrolls, {}
+    if not follows_steps(settings):
+        nothing: dict[str, Any] = dict.fromkeys(NEXT)
+        unrolls = replace(unrolls, **nothing)
+    return unrolls, {"advantage": targets.advantage, "value_target": targets.target}
+
+
+def _given(inputs: LossInputs, unrolls: Padded) -> LossInputs:
+    value: Any = unrolls.value
+    targets = unrolls.advantage, unrolls.value_target
+    return replace(inputs, advantage=targets[0], value_target=targets[1], old_value=value)
 
 
 def _ppo(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
@@ -151,10 +214,16 @@ def _neurd(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> 
     choice is Q(a) − Σ_i α_i log(π(a)/ρ_i(a)).
     """
     inputs = _all_action(inputs, steps, batch, forward)
+    value = _pulled(inputs, forward.critic)
+    advantage = advantages(inputs.heads, inputs.log_probs, value, inputs.mask)
+    return replace(inputs, q_advantage=advantage)
+
+
+def _pulled(inputs: LossInputs, value: Tensor) -> Tensor:
+    """Return the value of every choice with the pulls of the regularisers on it."""
     heads, mask = inputs.heads, inputs.mask
-    value = forward.critic
     for name in PULLS:
-        if inputs.weights.get(name):
+        if counts(inputs.weights.get(name, 0.0)):
             reference = (
                 heads.uniform_log_probs(mask)
                 if name == "magnet"
@@ -162,7 +231,53 @@ def _neurd(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> 
             )
             ratio = log_policy_ratio(inputs.log_probs, reference, mask)
             value = value - inputs.weights[name] * ratio
-    return replace(inputs, q_advantage=advantages(heads, inputs.log_probs, value, mask))
+    return value
+
+
+def _joint_q(
+    inputs: LossInputs, batch: Batch, forward: Forward, alike: Tensor | None
+) -> LossInputs:
+    """Q learns Retrace(λ) over both seats; the policy gets the advantage of every choice.
+
+    Rows that look alike to their seat have one advantage, their mean: what is clipped or gated
+    afterwards would otherwise be cut row by row, and a mean of clipped values is biased.
+    """
+    _refuse_partial(batch)
+    one_head(inputs.heads)
+    settings, joint, mask = inputs.settings, batch.joint, inputs.mask
+    q = forward.critic.masked_fill(~mask, 0.0)
+    cost = torch.zeros_like(q)
+    if settings.rnad:
+        ratio = log_policy_ratio(inputs.log_probs, inputs.references["rnad"], mask)
+        cost = settings.eta * ratio
+    estimates = joint_retrace(
+        joint.steps(q),
+        joint.steps(inputs.acting),
+        joint.steps(inputs.chosen - inputs.behaviour),
+        joint.steps(cost),
+        joint.steps(inputs.action),
+        joint.steps(batch.tensor("reward")),
+        joint.steps(batch.tensor("seat")),
+        joint.index >= 0,
+        lam=settings.lam,
+        c_clip=settings.c_clip,
+    )
+    target = joint.rows(estimates.target)
+    clip = WEIGHT_CLIP if settings.importance_clip is None else settings.importance_clip
+    value = corrected(q, inputs.action, target, inputs.behaviour, clip=clip)
+    value = _pulled(inputs, _mean_of_alike(value, alike) - cost)
+    advantage = advantages(inputs.heads, inputs.acting, value, mask)
+    return replace(inputs, value_target=target, q_advantage=advantage)
+
+
+def _mean_of_alike(values: Tensor, alike: Tensor | None) -> Tensor:
+    """Return the mean of `values` `[N, choices]` over rows that are alike, for each of them."""
+    if alike is None or not len(alike):
+        return values
+    groups = int(alike.max()) + 1
+    sums = values.new_zeros((groups, values.shape[1])).index_add_(0, alike, values)
+    counts = torch.bincount(alike, minlength=groups).clamp(min=1)
+    return (sums / counts[:, None]).index_select(0, alike)
 
 
 def _rnad(inputs: LossInputs, steps: Steps, batch: Batch, forward: Forward) -> LossInputs:
@@ -244,7 +359,7 @@ def _outcome(batch: Batch, forward: Forward, steps: Steps) -> Tensor:
 
 def scales(settings: Learning) -> bool:
     """Whether a row's advantage depends on the other rows of its step."""
-    sampled = settings.policy in ("ppo", "vtrace")
+    sampled = settings.policy in ("ppo", "vtrace") and settings.q_trace is None
     return sampled and (settings.normalise_advantages or settings.keep_advantages < 1)
 
 
@@ -252,24 +367,36 @@ def _ratio(settings: Learning, pieces: list[Rows]) -> Tensor | None:
     """Return the ratio that V-trace's advantages carry; those of ppo have none."""
     if settings.policy != "vtrace":
         return None
-    log_ratio = torch.cat([piece.chosen - piece.behaviour for piece in pieces])
+    log_ratio = _joined([piece.chosen - piece.behaviour for piece in pieces])
     return log_ratio.exp().clamp(max=settings.pg_rho_clip)
 
 
-def _normalised(settings: Learning, pieces: list[Rows], advantage: Tensor) -> Tensor:
+def _normalised(
+    settings: Learning, pieces: list[Rows], advantage: Tensor, everything: Tensor
+) -> Tensor:
     ratio, fewest = _ratio(settings, pieces), settings.matchup_advantages
     least = settings.least_deviation or returns.LEAST_DEVIATION
     if fewest is None:
-        valid = returns.unpadded(advantage)
-        return returns.normalise(advantage, valid, ratio_t=ratio, least=least)
+        return returns.normalise(advantage, everything, ratio_t=ratio, least=least)
     matchup = [piece.matchup for piece in pieces if piece.matchup is not None]
     if not matchup:
         raise LanistaError(
             "learning.matchup_advantages needs to know who the opponents were, and the data does "
             "not say; leave it out."
         )
-    groups = torch.cat(matchup)
-    return returns.normalise_by_group(advantage, groups, fewest, ratio_t=ratio, least=least)
+    return returns.normalise_by_group(
+        advantage,
+        _joined(matchup),
+        fewest,
+        valid_t=everything,
+        ratio_t=ratio,
+        least=least,
+        groups=pieces[0].matchups,
+    )
+
+
+def _joined(columns: list[Tensor]) -> Tensor:
+    return columns[0] if len(columns) == 1 else torch.cat(columns)
 
 
 @dataclass(frozen=True)
@@ -282,6 +409,13 @@ class AdvantageRows:
     behaviour: Tensor
     matchup: Tensor | None = None
     kept_share: float | None = None
+    matchups: ClassVar[int | None] = None
+    """Matchups have any numbers: shards are never filled up."""
+
+    @property
+    def everything(self) -> Tensor:
+        """`[N]`: all rows are decisions."""
+        return returns.unpadded(self.chosen)
 
     @classmethod
     def of(cls, inputs: LossInputs) -> AdvantageRows:
@@ -310,17 +444,20 @@ def scaled(settings: Learning, pieces: list[Rows]) -> list[Rows]:
     """Return the pieces of one step, advantages chosen and normalised over all their rows."""
     if not scales(settings):
         return pieces
-    advantage = torch.cat([piece.advantage for piece in pieces if piece.advantage is not None])
-    everything = returns.unpadded(advantage)
+    advantage = _joined([piece.advantage for piece in pieces if piece.advantage is not None])
+    # Only a step in one piece is ever padded.
+    everything = pieces[0].everything if len(pieces) == 1 else returns.unpadded(advantage)
     valid = everything
     if settings.keep_advantages < 1:
         valid = returns.keep_largest(advantage, everything, settings.keep_advantages)
     if settings.normalise_advantages:
-        advantage = _normalised(settings, pieces, advantage)
+        advantage = _normalised(settings, pieces, advantage, everything)
+    if len(pieces) == 1:
+        return [replace(pieces[0], advantage=advantage, valid=valid, kept_share=1.0)]
     sizes = [len(piece.valid) for piece in pieces]
     masks = torch.split(valid, sizes)
     counts = sizes
-    if settings.keep_advantages < 1 and len(pieces) > 1:
+    if settings.keep_advantages < 1:
         counts = torch.stack([mask.sum() for mask in masks]).tolist()
     return [
         replace(piece, advantage=mine, valid=some, kept_share=count / sum(counts))

@@ -76,6 +76,12 @@ def exported_policy(loaded: LoadedPolicy, game: Game, target: Target) -> Exporte
                 f"A {loaded.policy.network.kind} is no network that ONNX Runtime could run; export "
                 "it with --to numpy."
             )
+        if loaded.policy.network.finish is not None:
+            raise ExportError(
+                "A finished policy sorts and rounds its probabilities, which ONNX Runtime does not "
+                "do to the last bit; export it with --to numpy, or export the policy it was made "
+                "from."
+            )
         _refuse_missing("onnxruntime")
         data = onnx_bytes(loaded)
         runner = onnx_runner(data)

@@ -23,6 +23,7 @@ from lanista.nets.files.policy_format import (
     read,
     refused,
 )
+from lanista.nets.finish import Finish
 from lanista.nets.finite import named, refuse_not_finite
 from lanista.nets.normal_columns import normaliser
 from lanista.nets.portable.heads import head_of
@@ -111,7 +112,15 @@ class PortablePolicy:
         for head_logits in self._split(masked):
             shifted = head_logits - head_logits.max(-1, keepdims=True)
             log_probs.append(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
-        return np.where(mask, np.concatenate(log_probs, -1), ILLEGAL).astype(np.float32)
+        joined = np.where(mask, np.concatenate(log_probs, -1), ILLEGAL).astype(np.float32)
+        finish = self.header.network.finish
+        return joined if finish is None else self._finished(joined, finish)
+
+    def _finished(self, log_probs: Floats, finish: Finish) -> Floats:
+        """Return the log-probabilities of a finished policy; what it drops is illegal."""
+        prob = np.concatenate([finish(np.exp(head)) for head in self._split(log_probs)], -1)
+        tiny = np.finfo(np.float32).tiny
+        return np.where(prob > 0, np.log(np.maximum(prob, tiny)), ILLEGAL).astype(np.float32)
 
     def _split(self, values: Floats) -> list[Floats]:
         borders = np.cumsum([head.size for head in self.header.heads])[:-1]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from lanista.games.contract import Decisions
 from lanista.nets.distribution import Heads
 from lanista.nets.finite import refuse_not_finite
 from lanista.nets.policy import Critic, Policy
-from lanista.rollout.inference.device_transfer import Found, Lane, Records, Rows
+from lanista.rollout.inference.device_transfer import Found, Lane, Recorded, Records, Rows
 from lanista.rollout.inference.recurrent_state import Memory
 from lanista.rollout.inference.row_blocks import in_blocks
 from lanista.rollout.rows import copy_rows, draws
@@ -129,6 +129,15 @@ class Actor:
 
         return Choice(action.numpy(), log_prob.numpy(), all_log_probs, value, judged.before)
 
+    def begin(
+        self, decisions: Decisions, rows: NDArray[Any], privileged: NDArray[Any] | None = None
+    ) -> Callable[[], Choice]:
+        """Return what chooses as `choose` does. A device is told now what it has to do, where that
+        is recorded, so that others can answer meanwhile."""
+        if self._far and self._recorded is not None:
+            return self._begin_recorded(self._recorded, decisions, rows, privileged)
+        return partial(self.choose, decisions, rows, privileged)
+
     @torch.no_grad()
     def log_probs(self, decisions: Decisions, rows: NDArray[Any]) -> Tensor:
         """Return log-probabilities `[rows, choices]` and carry a recurrent state on."""
@@ -167,7 +176,7 @@ class Actor:
     ) -> Choice:
         """Choose where the networks are; all rows are shown, equal or not."""
         if self._recorded is not None:
-            return self._choose_recorded(self._recorded, decisions, rows, privileged)
+            return self._begin_recorded(self._recorded, decisions, rows, privileged)()
         lane, phases = self.lane, self.phases
         before = None
         with lane.here(wait=not self._own_weights), phases(BATCH):
@@ -193,13 +202,14 @@ class Actor:
             self._memory.remember(decisions, rows, back["state"])
         return self._choice(back["numbers"], outputs, before)
 
-    def _choose_recorded(
+    @torch.no_grad()
+    def _begin_recorded(
         self,
         records: Records,
         decisions: Decisions,
         rows: NDArray[Any],
         privileged: NDArray[Any] | None,
-    ) -> Choice:
+    ) -> Callable[[], Choice]:
         """Choose as `_choose_far`, in as few calls as can be: others wait for the interpreter."""
         lane, phases, heads, many = self.lane, self.phases, self.policy.heads, len(rows)
         shown, own = seen_of(decisions), {} if privileged is None else {"privileged": privileged}
@@ -216,9 +226,12 @@ class Actor:
                 draws(self.seed, decisions, rows, arrays["uniforms"][:many])
             phases.switch(INFER)
             recorded.run(self.temperature)
-            phases.switch(TRANSFER)
-            lane.settle()
-        return self._choice(recorded.numbers[:many], recorded.outputs, None)
+        return partial(self._finish_recorded, recorded, many)
+
+    def _finish_recorded(self, recorded: Recorded, rows: int) -> Choice:
+        with self.phases(TRANSFER):
+            self.lane.settle()
+        return self._choice(recorded.numbers[:rows], recorded.outputs, None)
 
     def _choice(
         self, numbers: NDArray[np.int32], outputs: Found, before: NDArray[np.float32] | None

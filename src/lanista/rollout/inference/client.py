@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -59,6 +60,12 @@ class RemoteActor:
         self._pipe = pipe
         self._inbox, self._outbox = Inbox(pipe), Outbox(pipe, slots=1)
         self._latency: float | None = None
+
+    def begin(
+        self, decisions: Decisions, rows: NDArray[Any], privileged: NDArray[Any] | None = None
+    ) -> Callable[[], Choice]:
+        """Return what chooses as `choose` does."""
+        return partial(self.choose, decisions, rows, privileged)
 
     def choose(
         self,

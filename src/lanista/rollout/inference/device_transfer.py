@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
-from threading import Lock
+from functools import cached_property, partial
 from typing import Any
 from weakref import finalize
 
@@ -22,12 +21,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lanista.data.trajectory import ALL, Unrolls, moved
+from lanista.data.trajectory import ALL, Unrolls, moved, to_tensor
+from lanista.nets.cuda_graphs import Recording, graph_memory
 from lanista.rollout.rows import copy_rows
 
 STEP = 4096
-"""Recorded work is made for multiples of so many rows."""
-_recording = Lock()
+"""Recorded work is made for multiples of so many rows, or for a power of two below."""
+FEWEST = 256
+"""Rows that it is made for at least."""
 _idle: dict[torch.device, list[torch.cuda.Stream]] = {}
 """Streams that a lane had and nobody has now."""
 
@@ -65,6 +66,8 @@ class Lane:
         self.device = device
         self._pinned: dict[tuple[str, tuple[int, ...], Any], tuple[Tensor, NDArray[Any]]] = {}
         self._stream: torch.cuda.Stream | None = None
+        self.quiet = False
+        """Whoever waits leaves the core to others; it hears a little later that all is done."""
 
     @contextmanager
     def here(self, *, wait: bool) -> Iterator[None]:
@@ -106,7 +109,7 @@ class Lane:
     @cached_property
     def graph_memory(self) -> Any:
         """Where recorded work keeps what it finds: one runs at a time, so all share it."""
-        return torch.cuda.graph_pool_handle()
+        return graph_memory()
 
     def gather(self, sources: Mapping[str, NDArray[Any]], rows: NDArray[Any] | None = None) -> Rows:
         """Return `rows` of each source, or all of it, in the memory kept under its name."""
@@ -130,6 +133,25 @@ class Lane:
             memory = self._pinned[name, shape, dtype] = tensor, tensor.numpy()
         return memory[0][:rows], memory[1][:rows]
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return an array that goes to the device without being copied first."""
+        kind, pinned = _torch_type(np.dtype(dtype)), self.device.type == "cuda"
+        return torch.empty(shape, dtype=kind, pin_memory=pinned).numpy()
+
+    def pick(
+        self, columns: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]
+    ) -> dict[str, Tensor]:
+        """Return these rows of columns, which lie in memory of `empty`, on the device: they are
+        taken there, where it costs nothing."""
+        with self.own_stream():
+            index = to_tensor(rows, self.device)
+            there = {
+                name: to_tensor(column, self.device).index_select(0, index)
+                for name, column in columns.items()
+            }
+        self.settle()
+        return there
+
     def up(self, gathered: Rows) -> Rows:
         """Return what was gathered, on the device; good until more is gathered."""
         return {
@@ -149,8 +171,17 @@ class Lane:
 
     def settle(self) -> None:
         """Wait for all that the lane was told."""
-        if self._stream is not None:
+        if self._stream is None:
+            return
+        if self.quiet:
+            self._event.record(self._stream)
+            self._event.synchronize()
+        else:
             self._stream.synchronize()
+
+    @cached_property
+    def _event(self) -> torch.cuda.Event:
+        return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
 
     def send(self, unrolls: Unrolls) -> Unrolls:
         """Return unrolls on the device, for whoever works on its default stream."""
@@ -159,7 +190,7 @@ class Lane:
         if self._stream is not None:
             for column in _columns(there):
                 column.record_stream(torch.cuda.default_stream(self.device))
-            self._stream.synchronize()
+            self.settle()
         return there
 
 
@@ -208,28 +239,26 @@ class Recorded:
         self.temperature, self._set = torch.ones((), device=device), 1.0
         for _ in range(3):  # Libraries choose their ways and take their memory at first.
             work(self.inputs, self.temperature)
-        self.graph = torch.cuda.CUDAGraph()
-        record = torch.cuda.graph(
-            self.graph,
-            pool=lane.graph_memory,
-            stream=torch.cuda.current_stream(device),
-            capture_error_mode="thread_local",
+        self._recording = Recording(
+            partial(work, self.inputs, self.temperature),
+            device,
+            memory=lane.graph_memory,
+            own_stream=False,
         )
-        with _recording, record:
-            self.outputs = work(self.inputs, self.temperature)
-        many, *shape = self.outputs.numbers.shape
-        kind = self.outputs.numbers.dtype
-        self._back, self.numbers = lane.room("numbers back", many, tuple(shape), kind)
+        self.graph, self.outputs = self._recording.graph, self._recording.result
+        # Nobody else's either: others on the lane may be told what to do before it has settled.
+        self._back = torch.empty_like(self.outputs.numbers, device="cpu", pin_memory=pinned)
+        self.numbers = self._back.numpy()
         """What was found, after the lane has settled."""
 
     def run(self, temperature: float) -> None:
         """Let `work` find what it does for what was written to `arrays`, and send it back; written
-        over by whatever runs next on the lane, recorded for as many rows or for others."""
+        over the next time. Until the lane has settled, nothing is to be written to `arrays`."""
         if temperature != self._set:
             self.temperature.fill_(temperature)
             self._set = temperature
         self._there.copy_(self._here, non_blocking=True)
-        self.graph.replay()
+        self._recording.repeat()
         self._back.copy_(self.outputs.numbers, non_blocking=True)
 
 
@@ -249,8 +278,16 @@ def _cut(block: Tensor, kinds: Kinds, rows: int) -> Rows:
     return columns
 
 
+def recorded_rows(rows: int) -> int:
+    """Return how many rows work is recorded for that has so many."""
+    if rows > STEP:
+        return -(-rows // STEP) * STEP
+    return min(STEP, max(FEWEST, 1 << max(0, rows - 1).bit_length()))
+
+
 class Records:
-    """Recorded work by how many rows it is for: one for each `STEP` of the most that ever come.
+    """Recorded work by how many rows it is for: one for each `STEP` of the most that ever come,
+    and a few below.
 
     Those are all seats of all slots, and of all workers where they ask in one place.
     """
@@ -261,7 +298,7 @@ class Records:
 
     def fit(self, kinds: Kinds, rows: int) -> Recorded:
         """Return work for so many rows, or a few more; recorded the first time."""
-        rows = max(1, -(-rows // STEP)) * STEP
+        rows = recorded_rows(rows)
         kind = rows, tuple(kinds.items())
         if kind not in self._by_size:
             self._by_size[kind] = Recorded(self._work, kinds, rows, self._lane)

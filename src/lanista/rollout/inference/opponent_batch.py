@@ -20,9 +20,18 @@ from torch import Tensor
 from lanista.games.bots import Player
 from lanista.games.contract import Decisions, Ints
 from lanista.nets.finite import refuse_not_finite
+from lanista.rollout.bot_threads import BotThreads, paces_of
 from lanista.rollout.inference.actor import gather_drawn, seen_of
 from lanista.rollout.inference.behaviour import act_with_log_prob
-from lanista.rollout.inference.device_transfer import STEP, Found, Lane, Lanes, Records, Rows
+from lanista.rollout.inference.device_transfer import (
+    STEP,
+    Found,
+    Lane,
+    Lanes,
+    Recorded,
+    Records,
+    Rows,
+)
 from lanista.rollout.inference.policy_players import PolicyPlayer
 from lanista.rollout.inference.stacked_networks import Stacked, shape_of
 from lanista.rollout.rows import copy_rows, draws
@@ -30,6 +39,10 @@ from lanista.rollout.timing import OPPONENTS, Phases
 
 _MOST_ROOM = 4
 """Rows that networks run as one may take for each true one; above that they run in turn."""
+
+
+Answering = Callable[[], tuple[Ints, NDArray[np.float32]]]
+"""Gives the actions and, until somebody else is asked, their log-probabilities."""
 
 
 class OpponentBatch:
@@ -68,16 +81,26 @@ class OpponentBatch:
         and so on."""
         return self.choose(decisions, rows, sizes)[0]
 
-    @torch.no_grad()
     def choose(
         self, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]
     ) -> tuple[Ints, NDArray[np.float32]]:
         """Return the actions and, until the next call, their log-probabilities `[rows]`."""
-        most = max(sizes)
-        room = most * len(sizes)
+        return self.begin(decisions, rows, sizes)()
+
+    def begin(self, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]) -> Answering:
+        """Return what chooses as `choose` does. A device is told now what it has to do, where that
+        is recorded, so that others can answer meanwhile."""
+        room = max(sizes) * len(sizes)
         wide = room > _MOST_ROOM * len(rows)
         if self._recorded is not None and (room <= STEP or not wide):
-            return self._replayed(self._recorded, decisions, rows, sizes)
+            return self._begin_replay(self._recorded, decisions, rows, sizes)
+        return partial(self._launched, decisions, rows, sizes, wide)
+
+    @torch.no_grad()
+    def _launched(
+        self, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int], wide: bool
+    ) -> tuple[Ints, NDArray[np.float32]]:
+        most = max(sizes)
         if self._stacked is None or wide:
             action, log_prob = self._answers(decisions, rows, partial(self._in_turn, sizes))
             self._refuse_not_finite(log_prob, sizes)
@@ -91,9 +114,10 @@ class OpponentBatch:
         self._refuse_not_finite(log_prob, sizes)
         return action[real.ravel()], log_prob
 
-    def _replayed(
+    @torch.no_grad()
+    def _begin_replay(
         self, records: Records, decisions: Decisions, rows: NDArray[Any], sizes: Sequence[int]
-    ) -> tuple[Ints, NDArray[np.float32]]:
+    ) -> Answering:
         lane, shown = self._lane, seen_of(decisions)
         kinds = {name: (column.shape[1:], column.dtype) for name, column in shown.items()}
         if self.seed is not None:
@@ -110,7 +134,12 @@ class OpponentBatch:
                     draws(self.seed, decisions, own, recorded.arrays["uniforms"][at : at + size])
                 first += size
             recorded.run(self.temperature)
-            lane.settle()
+        return partial(self._finish_replay, recorded, sizes)
+
+    def _finish_replay(
+        self, recorded: Recorded, sizes: Sequence[int]
+    ) -> tuple[Ints, NDArray[np.float32]]:
+        self._lane.settle()
         begins = self._begins(recorded.rows)
         by_policy = [recorded.numbers[at : at + n] for at, n in zip(begins, sizes, strict=True)]
         numbers = np.concatenate(by_policy)
@@ -179,8 +208,18 @@ class Answer:
 class Others:
     """Everybody at a table but the learner, numbered from 1 so that a panel's are in a row."""
 
-    def __init__(self, players: Sequence[Player], lanes: Lanes, *, record: bool = False) -> None:
-        """Let them act on the `lanes` of the worker whose table it is; `record` panels on a GPU."""
+    def __init__(
+        self,
+        players: Sequence[Player],
+        lanes: Lanes,
+        *,
+        record: bool = False,
+        threads: BotThreads | None = None,
+    ) -> None:
+        """Let them act on the `lanes` of the worker whose table it is; `record` panels on a GPU.
+
+        Slow bots think in `threads`, where there are any.
+        """
         alike: dict[Hashable, list[PolicyPlayer]] = {}
         self.apart: list[Player] = []
         for player in players:
@@ -203,6 +242,8 @@ class Others:
             self.panels.append((range(first, first + len(members)), panel))
             self.players += members
         self._phases = [f"{OPPONENTS}/{player.name}" for player in self.apart]
+        self._threads = threads
+        self._paces = paces_of(self.apart) if threads is not None else []
 
     def answer(
         self,
@@ -215,24 +256,46 @@ class Others:
     ) -> list[Answer]:
         """Return what they answer, one after another; the rows of a number begin at its `start` in
         `order`. Leaves a phase of its own behind. `log_probs`: with those that are known."""
-        answers = []
+        begun: list[tuple[NDArray[Any], OpponentBatch, Answering]] = []
+        by_number: dict[int, Answer] = {}
+        thinking = {} if log_probs else self._thinking(decisions, order, start)
+        for numbers, panel in self.panels:
+            rows = order[start[numbers.start] : start[numbers.stop]]
+            if len(rows):
+                sizes = [start[number + 1] - start[number] for number in numbers]
+                begun.append((rows, panel, panel.begin(decisions, rows, sizes)))
         for number, player in enumerate(self.apart, start=1):
             if start[number] < start[number + 1]:
                 phases.switch(self._phases[number - 1])
                 rows = order[start[number] : start[number + 1]]
                 if log_probs:
-                    answers.append(Answer(rows, *act_with_log_prob(player, decisions, rows)))
-                else:
-                    answers.append(Answer(rows, player.act(decisions, rows)))
+                    by_number[number] = Answer(rows, *act_with_log_prob(player, decisions, rows))
+                elif number not in thinking:
+                    pace = self._paces[number - 1] if self._paces else None
+                    by_number[number] = Answer(rows, (pace or player).act(decisions, rows))
+        for number, wait in thinking.items():
+            phases.switch(self._phases[number - 1])
+            by_number[number] = Answer(order[start[number] : start[number + 1]], wait())
         phases.switch(OPPONENTS)
-        for numbers, panel in self.panels:
-            rows = order[start[numbers.start] : start[numbers.stop]]
-            if len(rows):
-                sizes = [start[number + 1] - start[number] for number in numbers]
-                action, log_prob = panel.choose(decisions, rows, sizes)
-                sampled = log_probs and panel.seed is not None
-                answers.append(Answer(rows, action, log_prob.copy() if sampled else None))
+        # In the order of the rows, whoever was done first.
+        answers = [by_number[number] for number in sorted(by_number)]
+        for rows, panel, finish in begun:
+            action, log_prob = finish()
+            sampled = log_probs and panel.seed is not None
+            answers.append(Answer(rows, action, log_prob.copy() if sampled else None))
         return answers
+
+    def _thinking(
+        self, decisions: Decisions, order: NDArray[Any], start: Sequence[int]
+    ) -> dict[int, Callable[[], Ints]]:
+        """Let slow bots begin in threads; return what waits for each, by number."""
+        begun = {}
+        for number, pace in enumerate(self._paces, start=1):
+            many = start[number + 1] - start[number]
+            if self._threads is not None and pace is not None and pace.slow(many):
+                rows = order[start[number] : start[number + 1]]
+                begun[number] = self._threads.ask(pace, decisions, rows)
+        return begun
 
 
 def _manner(player: Player) -> Hashable:

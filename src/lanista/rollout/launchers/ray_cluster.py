@@ -91,6 +91,8 @@ class Fleet:
         self._company: tuple[Any, Company] | None = None
         self._answers: dict[int, deque[Answer]] = {n: deque() for n in range(plan.workers)}
         self._closed = False
+        self._unsent: dict[str, tuple[Station, list[Question]]] = {}
+        """By machine: questions that go with the next call."""
         self.weights = RayWeights(self, plan.actor, plan.lag)
         self.workers = [RayWorker(self, number) for number in range(plan.workers)]
 
@@ -101,9 +103,20 @@ class Fleet:
         self._place()
 
     def send(self, worker: RayWorker, questions: Sequence[Question]) -> None:
-        """Send questions to a shard's machine, and the weights that it has not."""
+        """Send questions to a shard's machine: with those of its other shards, in one call."""
         station = worker.station
         assert station is not None
+        self._unsent.setdefault(station.machine, (station, []))[1].extend(questions)
+        if worker is self.workers[-1]:  # Shards are asked in turn, and this was the last.
+            self._send_all()
+
+    def _send_all(self) -> None:
+        unsent, self._unsent = self._unsent, {}
+        for station, questions in unsent.values():
+            self._send(station, questions)
+
+    def _send(self, station: Station, questions: Sequence[Question]) -> None:
+        """Send questions to a machine, and the weights that it has not."""
         wanted = {q.weights for q in questions if q.weights is not None} | {self.weights.newest}
         new = wanted - station.versions
         references = {version: [self.weights.references[version]] for version in sorted(new)}
@@ -116,6 +129,7 @@ class Fleet:
         answers = self._answers[worker.number]
         while not answers:
             self._recover()
+            self._send_all()
             try:
                 station, event = self._events.get(timeout=LOOK)
             except Empty:
@@ -287,6 +301,7 @@ class Fleet:
         station.dead = end
         del self.stations[station.machine]
         self.ray.kill(station.actor)  # It may live on where nobody can reach it.
+        self._unsent.pop(station.machine, None)  # They are asked again.
         self.counts["lost"] += 1
         restarts = self._restarts.setdefault(station.machine, Restarts())
         restarts.ended(None)
