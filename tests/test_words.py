@@ -18,7 +18,8 @@ _LISTED = (
     "reward shaping, entropy bonus, reference KL, magnet, R-NaD reward regularisation, update, "
     "iteration, policy lag, cluster, driver, shard, task, staleness, throughput, bottleneck, "
     "recipe, stage, run, checkpoint, "
-    "resume, promotion, gate, rollback, spool, game file, meta-strategy, payoff matrix, damping"
+    "resume, promotion, gate, rollback, spool, game file, meta-strategy, payoff matrix, damping, "
+    "action values over both seats, finished policy"
 )
 VOCABULARY = _LISTED.split(", ")
 BANNED = re.compile(

@@ -204,6 +204,7 @@ def test_the_defaults_of_a_league_are_those_that_are_documented():
         "exploiter_win_threshold": 0.55,
         "exploiter_unit": "score",
         "exploiter_from": "victim",
+        "exploiter_beside": None,
         "exploiter_games": 1000,
         "exploiter_weight": 1.0,
         "stall_evaluations": 0,

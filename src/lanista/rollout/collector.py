@@ -77,8 +77,8 @@ class Collector:
         """`stagger`: over so many steps the first matches of a stream begin.
 
         `keep_opponents`: rows say who sat in the other seats. `keep_frozen`: what opponents decide
-        whose probabilities are known is kept too. `lost_again`: the share of matches that take up
-        a deal that was lost. `bot_threads`: where slow bots think.
+        whose probabilities are known is kept too. `lost_again`: the share of matches that
+        repeat a deal that was lost. `bot_threads`: where slow bots think.
         """
         self.game, self.actor = game, actor
         self._bot_threads = bot_threads

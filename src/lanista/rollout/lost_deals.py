@@ -1,7 +1,7 @@
 """Which deals a learner lost lately, and when it gets one of them again.
 
 A deal is what a game's own chance makes of a match: teams, cards, a map. A share of the matches
-takes up a lost one from the same seat, so that what the learner does badly with comes up more
+repeats a lost one from the same seat, so that what the learner does badly with comes up more
 often. Which match does is fixed by its id and by what was lost before, which is saved with the
 matches. Knows nothing of games and of who the opponents are.
 """

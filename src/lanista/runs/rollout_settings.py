@@ -104,7 +104,7 @@ class Rollouts:
     """Mode stream: the first matches begin spread over so many steps, so that the slots are not
     all at the same point of their matches. None: all at once."""
     lost_again: float | None = None
-    """A curriculum over teams, cards or maps: this share of the matches takes up a deal, with which
+    """A curriculum over teams, cards or maps: this share of the matches repeats a deal, with which
     the learner lately lost to somebody else, again from the same seat. Matches keep their other
     opponents. Only in games whose chance a deal fixes; none: never."""
     draw: float | None = None

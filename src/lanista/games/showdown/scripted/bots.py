@@ -165,9 +165,9 @@ class Damage(SightBot):
         for at in there:
             target = standing[at]
             assert target is not None
-            taken = share(user, option.move, target.sheet, air, spread)
-            taken *= hit_chance(user, option.move, target.sheet, air)
-            harm[option.order, at] = taken if option.spread else taken / len(there)
+            damage = share(user, option.move, target.sheet, air, spread)
+            damage *= hit_chance(user, option.move, target.sheet, air)
+            harm[option.order, at] = damage if option.spread else damage / len(there)
 
     def _prowess(self, tracker: Tracker, party: int, against: list[Sheet], air: Air) -> float:
         """Return the mean over opponents of the best that one of the party could do to each."""
