@@ -138,7 +138,7 @@ def test_every_line_of_the_page_runs(
     exec(saving, {"game": game})
     Path("second.safetensors").write_bytes(Path("first.safetensors").read_bytes())
     lines = [line for block in blocks for line in block.splitlines() if line.startswith("lanista")]
-    assert len(lines) == 5
+    assert len(lines) == 7
     for line in lines:
         if "--to onnx" in line and not importlib.util.find_spec("onnxruntime"):
             continue

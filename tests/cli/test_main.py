@@ -91,7 +91,7 @@ def test_an_interrupt_ends_with_130_and_no_trace(monkeypatch, capsys):
         ("exploit a --output b --unit wins", "--unit is 'wins'; give score or gain; see"),
         (
             "exploit a --output b --launcher fibres",
-            "--launcher is 'fibres'; known: processes, serial, threads.",
+            "--launcher is 'fibres'; known: processes, ray, ray-threads, serial, threads.",
         ),
         ("rl --output b --size xxl", "--size is 'xxl'; give s, m, l or xl; see"),
         ("config frob", "ACTION is 'frob'; give new, diff or import; see"),

@@ -15,7 +15,7 @@ import warm_python
 import yaml
 
 from lanista.cli.main import main
-from lanista.pipeline import experiment
+from lanista.pipeline import job_processes
 from lanista.runs.settings import load_settings
 from lanista.tuning.space import parse_space, read_space
 
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return warm_python.Popen(command, **how)
 
     stand_in = SimpleNamespace(Popen=begin, PIPE=subprocess.PIPE, STDOUT=subprocess.STDOUT)
-    monkeypatch.setattr(experiment, "subprocess", stand_in)
+    monkeypatch.setattr(job_processes, "subprocess", stand_in)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL))
     return tmp_path

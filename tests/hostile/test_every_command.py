@@ -620,12 +620,17 @@ CASES: dict[str, list[Case]] = {
         ),
         Case("code in the checkpoint", lambda world: imported(world, game="kuhn")),
     ],
+    "policy finish": [
+        *hostile_policies(lambda world, policy: ["policy", "finish", policy, *output(world)]),
+    ],
     "policy ready": hostile_folders(lambda world, folder: ["policy", "ready", folder]),
     "doctor": [
         *hostile_folders(lambda world, folder: ["doctor", folder]),
         *unsafe_runs(lambda world, run: ["doctor", run]),
     ],
     "completion": [],  # Takes no file.
+    "cluster start": [],  # Takes no file.
+    "cluster join": [],  # Takes no file.
     "showdown install": [],  # Takes no file.
     "showdown serve": [
         Case("code of others", lambda world: served(world, "code")),

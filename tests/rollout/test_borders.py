@@ -140,9 +140,9 @@ def test_work_is_recorded_for_whole_steps_and_once(monkeypatch):
     monkeypatch.setattr(device_transfer, "Recorded", recorded)
     records = Records(None, None)
     assert [records.fit({}, rows) for rows in (0, 1, 4096, 4097, 8192, 8193, 5)] == [
-        4096, 4096, 4096, 8192, 8192, 12288, 4096,
+        256, 256, 4096, 8192, 8192, 12288, 256,
     ]  # fmt: skip
-    assert made == [4096, 8192, 12288]
+    assert made == [256, 4096, 8192, 12288]
 
 
 def test_the_first_match_of_all_is_remembered_like_any_other():

@@ -136,13 +136,29 @@ def loopback() -> None:
     os.environ.setdefault(_LOOPBACK, "0")
 
 
+def on_loopback(named: str) -> bool:
+    """Return whether the cluster at an address, or that of this machine (auto), stays within it.
+
+    Ray takes 127.0.0.1 for the machine's outer address unless it is told to stay within, and then
+    does not find a cluster that `lanista cluster start` made.
+    """
+    if named == "auto":
+        folder = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray"
+        try:
+            latest = (folder / "ray_current_cluster").read_text(encoding="utf-8").strip()
+        except OSError:
+            return False
+        named = os.environ.get("RAY_ADDRESS") or latest
+    return named.rpartition(":")[0] in ("127.0.0.1", "localhost", "[::1]")
+
+
 def connect(cpus: int | None = None) -> Any:
     """Return ray, connected: to the cluster that was named, or to one of this machine alone.
 
     The latter has `cpus` cores, ends with this process and is not reachable from elsewhere.
     """
     named = address()
-    if named is None:
+    if named is None or on_loopback(named):
         loopback()
     require_token(create=named is None)
     ray = load()

@@ -167,7 +167,7 @@ def neurd(
     valid_t: Tensor,
     *,
     threshold: float = 2.0,
-    clip: float = 10.0,
+    clip: float = 1e4,
 ) -> Term:
     """Return the NeuRD loss −E[Σ_a y(a) · sg(A(a))] (Hennes et al. 2020; Perolat et al. 2022).
 

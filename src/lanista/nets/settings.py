@@ -6,10 +6,9 @@ Knows nothing of torch, so that commands can show and check settings without loa
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lanista.errors import LanistaError, nearest
-from lanista.nets.finish import Finish
 from lanista.nets.torso_table import SIZES, TORSOS, TorsoKind
 
 Size = Literal["s", "m", "l", "xl"]
@@ -20,6 +19,9 @@ MOST_TURNS = 1024
 MOST_DEVIATIONS = 1000
 MOST_ROWS = 1 << 28
 """The largest numbers a network may have; beyond them lies a slip or a damaged file."""
+
+if TYPE_CHECKING:
+    from lanista.nets.finish import Finish
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Network:
             )
         self._refuse_embedding_and_dropout()
         self._refuse_readout()
-        if self.finish is not None and self.finish == Finish():
+        if self.finish is not None and not (self.drop_below or self.parts):
             raise LanistaError(
                 "Network drop_below and parts are 0 and change nothing; leave them out."
             )
@@ -205,6 +207,8 @@ class Network:
         """What happens to probabilities before they are played; None: nothing."""
         if self.drop_below is None and self.parts is None:
             return None
+        from lanista.nets.finish import Finish
+
         return Finish(self.drop_below or 0.0, self.parts or 0)
 
     def refuse_training(self) -> None:

@@ -75,7 +75,9 @@ class ClusterJoin:
 
         session.refuse_missing()
         session.require_token(create=False)
-        words = [f"--address={session.checked(self.address)}"]
+        if session.on_loopback(session.checked(self.address)):
+            session.loopback()
+        words = [f"--address={self.address}"]
         if self.host is not None:
             words.append(f"--node-ip-address={self.host}")
         return become_ray([*words, *_sizes(self.cpus, self.object_store)])
