@@ -420,7 +420,7 @@ def test_minutes_become_iterations_once(tmp_path, monkeypatch, capsys):
     saved = saved_settings(folder_of(output))
     # 12 s at 2 iterations a second, of which ten evaluations take a fifth at most.
     assert 18 <= saved.iterations <= 20
-    assert saved.evaluation.every == 1
+    assert saved.evaluation.every == 2
     assert "Measuring how fast this machine is." in capsys.readouterr().err
 
 

@@ -49,7 +49,6 @@ DEFAULTS = {
     "matchup_advantages": None,
     "minibatches_by_noise": None,
     "entropy_heads": None,
-    "regret": None,
     "reference_every": 100,
     "reference_average": None,
     "eta": 0.0,

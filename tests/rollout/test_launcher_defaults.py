@@ -51,7 +51,7 @@ def test_a_collector_keeps_what_is_needed_and_begins_with_match_0():
     assert defaults(Collector) == {
         "opponents": (), "shaping_scale": 0.0, "keep_log_probs": False, "keep_privileged": False,
         "first_match": 0, "stagger": 0, "keep_opponents": False, "keep_frozen": False,
-        "lost_again": 0.0, "bot_threads": None,
+        "lost_again": 0.0,
     }  # fmt: skip
     game = make("kuhn", slots=2, seed=0)
     collector = Collector(game, Actor(Policy(game.spec, Network()), 0), unroll_length=4)

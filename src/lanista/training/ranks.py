@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,7 +43,7 @@ def joined(count: int | None) -> Iterator[Ranks]:
     if count is not None and count < 1:
         raise LanistaError(f"--ranks is {count}; give 1 or more.")
     if count is not None and count > 1:
-        with _followers(count), _closing(_from_environment()) as ranks:
+        with _followers(count) as others_run, _closing(_from_environment(others_run)) as ranks:
             yield ranks
         return
     with _closing(_from_environment()) as ranks:
@@ -58,7 +58,7 @@ def _closing(ranks: Ranks) -> Iterator[Ranks]:
         ranks.close()
 
 
-def _from_environment() -> Ranks:
+def _from_environment(others_run: Callable[[], bool] = lambda: True) -> Ranks:
     """Join the ranks that the environment names; a process alone where it names none."""
     size = _number("WORLD_SIZE", 1)
     if size == 1:
@@ -67,7 +67,7 @@ def _from_environment() -> Ranks:
     host, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), _number("MASTER_PORT", 29500)
     if torch.cuda.is_available():
         torch.cuda.set_device(local % torch.cuda.device_count())
-    return TorchRanks(rank, size, host, port)
+    return TorchRanks(rank, size, host, port, others_run)
 
 
 def _number(name: str, usual: int) -> int:
@@ -78,8 +78,11 @@ def _number(name: str, usual: int) -> int:
 
 
 @contextmanager
-def _followers(count: int) -> Iterator[None]:
-    """Run the other ranks on this machine, reachable from here alone, while the block runs."""
+def _followers(count: int) -> Iterator[Callable[[], bool]]:
+    """Run the other ranks on this machine, reachable from here alone, while the block runs.
+
+    Gives what says whether all of them run.
+    """
     with socket.socket() as line:
         line.bind(("127.0.0.1", 0))
         port = line.getsockname()[1]
@@ -93,7 +96,7 @@ def _followers(count: int) -> Iterator[None]:
             words = [sys.executable, "-m", "lanista.training.ranks"]
             processes.append(subprocess.Popen(words, env=before | shared | own))
         os.environ.update(shared | {"RANK": "0", "LOCAL_RANK": "0"})
-        yield
+        yield lambda: all(process.poll() is None for process in processes)
     finally:
         for name in (*shared, "RANK", "LOCAL_RANK"):
             os.environ.pop(name, None)
