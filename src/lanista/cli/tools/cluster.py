@@ -76,7 +76,10 @@ class ClusterJoin:
         session.refuse_missing()
         session.require_token(create=False)
         if session.on_loopback(session.checked(self.address)):
-            session.loopback()
+            raise LanistaError(
+                f"The cluster at {self.address} stays within one machine, which is in it already; "
+                "start it with --host and an address that others reach, then join that."
+            )
         words = [f"--address={self.address}"]
         if self.host is not None:
             words.append(f"--node-ip-address={self.host}")
