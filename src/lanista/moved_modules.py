@@ -128,7 +128,6 @@ MOVED = {
     "nets.champions": "nets.files.champions",
     "nets.choices": "nets.heads.choices",
     "nets.export": "nets.portable.export",
-    "nets.export_kinds": "nets.portable.export_kinds",
     "nets.header_checks": "nets.files.header_checks",
     "nets.judging": "nets.fused_ops",
     "nets.layout_format": "nets.files.layout_format",

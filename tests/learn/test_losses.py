@@ -342,7 +342,9 @@ def test_neurd_gates_and_clips_as_the_paper_does() -> None:
     logits = logits.clone().requires_grad_(True)
     force = torch.tensor([[[5.0, 50.0, -5.0], [-5.0, -50.0, 5.0]]], dtype=torch.float64)
     everything = torch.ones(1, 2, 3, dtype=torch.bool)
-    term = losses.neurd(Heads((3,)), logits, force, everything, torch.ones(1, 2), threshold=2.0)
+    term = losses.neurd(
+        Heads((3,)), logits, force, everything, torch.ones(1, 2), threshold=2.0, clip=10.0
+    )
     term.loss.backward()
     assert logits.grad is not None
     # Row by row: −(f − mean f) / 2 rows, f within ±10.

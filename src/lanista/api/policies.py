@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.files import Kind
 from lanista.live.agent.inference import Decider, DecisionError
+from lanista.nets.export_kinds import NEW, ONNX
 from lanista.nets.files.champions import policy_file
 from lanista.nets.files.policy_format import PolicyHeader, read
-from lanista.nets.portable.export_kinds import NEW, ONNX
 from lanista.nets.portable.runtime import PortablePolicy
 from lanista.output_paths import refuse_unwritable
 

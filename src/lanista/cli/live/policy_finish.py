@@ -11,7 +11,7 @@ import tyro
 from lanista.cli.common.flags import optional
 from lanista.cli.common.outputs import Writes
 from lanista.errors import LanistaError
-from lanista.nets.portable.export_kinds import NEW
+from lanista.nets.export_kinds import NEW
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from lanista.cli.common.flags import RECIPES, number, optional
 from lanista.cli.common.outputs import Writes, refuse_file
 from lanista.cli.overview import WIDTH
 from lanista.errors import LanistaError
-from lanista.nets.portable.export_kinds import NEW
+from lanista.nets.export_kinds import NEW
 
 
 @dataclass(frozen=True)

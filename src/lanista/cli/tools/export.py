@@ -11,7 +11,7 @@ import tyro
 from lanista.cli.common.flags import GAMES, optional
 from lanista.cli.common.outputs import Writes
 from lanista.files import Kind
-from lanista.nets.portable.export_kinds import NEW, ONNX
+from lanista.nets.export_kinds import NEW, ONNX
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from lanista.cli.common.flags import RECIPES, number, optional, switch
 from lanista.cli.common.outputs import Writes, numbers_of, write_json
 from lanista.errors import LanistaError
 from lanista.interrupt import interrupted_once
-from lanista.nets.portable.export_kinds import NEW
+from lanista.nets.export_kinds import NEW
 
 if TYPE_CHECKING:
     from lanista.profile.measure import Profile
