@@ -151,6 +151,27 @@ def test_two_runs_and_a_band_of_seeds_are_compared(visit: Visit, folder: Path) -
     assert visitor.complaints == []
 
 
+def test_a_late_answer_does_not_replace_what_was_asked_for_after_it(
+    visit: Visit, folder: Path
+) -> None:
+    page = visit(folder).go()
+    for name in ("done", "arm/seed-1"):
+        page.get_by_label(f"Compare {name}", exact=True).check()
+    page.get_by_role("button", name="Compare 2").click()
+    page.wait_for_selector("#curves .chart .main-svg", timeout=LONG)
+    held: list[Any] = []
+    page.route("**/api/compare*", lambda route: route.continue_() if held else held.append(route))
+    lead = "document.querySelector('#curves .lead').textContent"
+    page.get_by_label("Number to compare").select_option("policy/loss")
+    until(lambda: bool(held) or bool(page.evaluate("false")))
+    page.get_by_role("button", name="CPU seconds").click()
+    wait_for(page, f"{lead} === 'policy/loss by CPU seconds.'")
+    with page.expect_response("**/api/compare*", timeout=LONG):
+        held[0].continue_()
+    page.evaluate("new Promise((done) => setTimeout(done, 300))")
+    assert page.evaluate(lead) == "policy/loss by CPU seconds."
+
+
 def test_a_policy_is_rolled_back_after_a_question_and_the_token(
     visit: Visit, tmp_path: Path, folder: Path
 ) -> None:

@@ -60,7 +60,10 @@ function choose(change) {
   compare();
 }
 
+let latest = 0;
+
 async function compare() {
+  const question = (latest += 1);
   for (const button of axes.children) button.setAttribute("aria-pressed", String(button.dataset.axis === axis));
   if (ids.length < 2) {
     controls.hidden = true;
@@ -71,6 +74,7 @@ async function compare() {
   }
   try {
     const body = await ask("/api/compare", { id: ids, metric: metric || null, axis });
+    if (question !== latest) return; // Something else was asked for meanwhile.
     trouble.hidden = true;
     controls.hidden = false;
     if ([...number.options].map((option) => option.value).join() !== body.metrics.join()) {
@@ -81,6 +85,7 @@ async function compare() {
     links.replaceChildren(...contents(body.sections));
     announce(`${ids.length} runs compared by ${body.metric}.`);
   } catch (refusal) {
+    if (question !== latest) return;
     if (metric) {
       metric = "";
       compare();
