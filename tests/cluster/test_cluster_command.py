@@ -6,13 +6,16 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 from lanista.cli.main import main
 from lanista.cluster.session import wait_for
 
-pytest.importorskip("ray")
+# Not imported here: this process would keep what Ray reads when it is loaded.
+if find_spec("ray") is None:
+    pytest.skip("ray is not installed", allow_module_level=True)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Which cluster is used, and who gets in."""
 
+import importlib
 import os
 import stat
 
@@ -68,3 +69,17 @@ def test_who_switched_tokens_off_by_name_is_left_alone(token, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     session.require_token(create=False)
     assert not token.exists()
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_ray_looks_on_this_machine_alone_though_it_was_loaded_before(monkeypatch, within):
+    constants = pytest.importorskip("ray._private.ray_constants")
+    services = importlib.import_module("ray._private.services")
+    monkeypatch.setattr(constants, "ENABLE_RAY_CLUSTER", not within)
+    monkeypatch.setattr(services, "node_ip_address_from_perspective", lambda _: "192.0.2.9")
+    monkeypatch.setattr("ray._private.worker._global_node", None)
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "-")  # Set back after the test.
+    session.stay_within_machine(within)
+    session.reread_environment()
+    own = services.resolve_ip_for_localhost("127.0.0.1")
+    assert own == ("127.0.0.1" if within else "192.0.2.9")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import secrets
+import sys
 import time
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -131,17 +132,26 @@ def require_token(*, create: bool) -> None:
         )
 
 
-def loopback() -> None:
-    """Keep what Ray starts from now on within this machine; to be called before it is loaded."""
-    os.environ.setdefault(_LOOPBACK, "0")
-
-
-def on_loopback(named: str) -> bool:
-    """Return whether the cluster at an address, or that of this machine (auto), stays within it.
+def stay_within_machine(within: bool) -> None:
+    """Let Ray listen and look on this machine alone, or on its outer address too.
 
     Ray takes 127.0.0.1 for the machine's outer address unless it is told to stay within, and then
     does not find a cluster that `lanista cluster start` made.
     """
+    os.environ[_LOOPBACK] = "0" if within else "1"
+
+
+def reread_environment() -> None:
+    """Let a Ray that was loaded before look at its switches and token as they are now."""
+    constants = importlib.import_module("ray._private.ray_constants")
+    raylet = importlib.import_module("ray._raylet")
+    vars(constants)["ENABLE_RAY_CLUSTER"] = os.environ.get(_LOOPBACK) != "0"
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def on_loopback(named: str) -> bool:
+    """Return whether the cluster at an address, or that of this machine (auto), stays within it."""
     if named == "auto":
         folder = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray"
         try:
@@ -158,12 +168,14 @@ def connect(cpus: int | None = None) -> Any:
     The latter has `cpus` cores, ends with this process and is not reachable from elsewhere.
     """
     named = address()
-    if named is None or on_loopback(named):
-        loopback()
+    stay_within_machine(named is None or on_loopback(named))
     require_token(create=named is None)
+    loaded_before = "ray" in sys.modules
     ray = load()
     if ray.is_initialized():
         return ray
+    if loaded_before:
+        reread_environment()
     # Its own lines would come between those of a run's view.
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if named is None:

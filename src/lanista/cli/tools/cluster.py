@@ -44,8 +44,7 @@ class ClusterStart:
 
         session.refuse_missing()
         session.require_token(create=True)
-        if self.host == LOOPBACK:
-            session.loopback()
+        session.stay_within_machine(self.host == LOOPBACK)
         words = ["--head", "--include-dashboard=false", f"--port={self.port}"]
         words.append(f"--node-ip-address={self.host}")
         print(f"token: {os.environ.get('RAY_AUTH_TOKEN_PATH') or session.token_path()}")
