@@ -214,7 +214,16 @@ class RL:
             anchored=self.supervised_checkpoint is not None,
             iterations=self.iterations,
             seed=named.seed,
+            regrets=self._regrets(words),
         )
+
+    def _regrets(self, words: Sequence[str]) -> bool:
+        """Whether nothing is asked for that regret learning has no use for."""
+        from lanista.pipeline.regret_rule import leaves_regrets
+        from lanista.runs.settings import RunSettings
+
+        alone = self.ranks is None and "WORLD_SIZE" not in os.environ and self.cluster is None
+        return alone and leaves_regrets([*words, *flags_given(RunSettings(), self)])
 
     @property
     def _vtrace(self) -> bool:
