@@ -45,7 +45,7 @@ class Sample:
     """Where nearly all matches pay alike, and the few others are what there is to learn: a quarter
     of how far the furthest of those lies from the rest. Otherwise 0."""
     traversal: float = math.inf
-    """Decisions of a match in which one seat tries all its choices, others and chance being drawn;
+    """Moves of a match in which one seat tries all its choices, others and chance being drawn;
     infinite where nobody measured it."""
 
 
@@ -75,24 +75,23 @@ def _solo(first: int, matches: int, seats: int) -> Schedule:
 
 
 def traversal_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> float:
-    """Return the decisions of a traversal, for the seat with more of them, without making one.
+    """Return the moves of a traversal, for the seat that makes more, without making one.
 
-    In random matches each decision stands for as many as the product of the seat's choices before
-    it (Knuth's estimate of the size of a tree), so the mean is right however large it is.
+    In random matches each move stands for as many as the product of the seat's choices up to it
+    (Knuth's estimate of the size of a tree), so the mean is right however large it is.
     """
     with closing(registry.make(game, slots=_MATCHES, seed=seed, **game_settings)) as made:
         bot = registry.make_bot(game, "random", made.spec, seed)
         stands_for = np.ones((_MATCHES, made.spec.seats))
-        total = np.zeros(made.spec.seats)
+        moves = np.zeros(made.spec.seats)
         made.start(np.arange(_MATCHES), np.arange(_MATCHES))
         with np.errstate(over="ignore"):
             while len(decisions := made.decisions()):
-                slot, seat = decisions.slot.copy(), decisions.seat.copy()
-                choices, rows = decisions.mask.sum(1), np.arange(len(decisions))
-                total += stands_for[slot].sum(0)
+                slot, rows = decisions.slot.copy(), np.arange(len(decisions))
+                stands_for[slot, decisions.seat] *= decisions.mask.sum(1)
+                moves += stands_for[slot].sum(0)
                 made.act(rows, bot.act(decisions, rows))
-                stands_for[slot, seat] *= choices
-    return float(total.max() / _MATCHES)
+    return float(moves.max() / _MATCHES)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from lanista.nets.settings import Network
 from lanista.pipeline.game_sample import Sample
 from lanista.runs.settings import Rollouts, RunSettings
 
-_LARGEST_TRAVERSAL = 2000.0
-"""Decisions of one seat's traversal of a match, beyond which trying every choice is too dear."""
-_DECISIONS, _COMPILED_DECISIONS = 512, 8192
+_LARGEST_TRAVERSAL = 4000.0
+"""Moves of one seat's traversal of a match, beyond which trying every choice is too dear."""
+_MOVES, _COMPILED_MOVES = 1024, 16_384
 """Of an iteration, all its traversals together: as long, about, as learning from them takes."""
 _FEWEST_MATCHES, _MOST_MATCHES = 4, 500
 _STEPS = 10
@@ -58,8 +58,8 @@ def _within(word: str, shared: str) -> bool:
 
 def regret_settings(spec: Spec, sample: Sample, iterations: int, network: Network) -> RunSettings:
     """Return how a game is learned by regrets; the same facts give the same settings."""
-    decisions = _COMPILED_DECISIONS if sample.compiled else _DECISIONS
-    matches = round(decisions / (spec.seats * sample.traversal))
+    moves = _COMPILED_MOVES if sample.compiled else _MOVES
+    matches = round(moves / (spec.seats * sample.traversal))
     return RunSettings(
         iterations=iterations,
         network=network,
