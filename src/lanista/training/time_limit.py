@@ -13,6 +13,8 @@ from statistics import median
 
 _RECENT = 20
 """Iterations whose pace is taken for that of the next one."""
+_RESERVE = 1.5
+"""Times as long as before that the last iterations, and the end of the program, may take."""
 
 
 class TimeLimit:
@@ -40,4 +42,4 @@ class TimeLimit:
         self._before = now
         usual = median(self._recent) if self._recent else 0.0
         # If this one is not the last, the next one may be, and that takes the longest.
-        return now + usual + self._longest >= self._end
+        return now + _RESERVE * (usual + self._longest) >= self._end
