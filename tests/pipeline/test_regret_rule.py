@@ -159,6 +159,11 @@ def test_the_size_of_a_traversal_is_estimated_without_making_one():
     assert traversal_of("leduc", {}) == pytest.approx(expected, rel=0.15)
 
 
+def test_a_traversal_that_is_too_large_is_not_played_to_its_end():
+    whole = traversal_of("phantom_ttt", {})
+    assert 4000 < traversal_of("phantom_ttt", {}, most=4000.0) < whole / 2
+
+
 @pytest.mark.parametrize(
     ("words", "fits"),
     [

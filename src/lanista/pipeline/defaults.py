@@ -25,7 +25,12 @@ from lanista.pipeline.game_sample import (
 )
 from lanista.pipeline.recipe import TOP
 from lanista.pipeline.recipes import alphastar
-from lanista.pipeline.regret_rule import fits_regrets, learns_regrets, regret_settings
+from lanista.pipeline.regret_rule import (
+    LARGEST_TRAVERSAL,
+    fits_regrets,
+    learns_regrets,
+    regret_settings,
+)
 from lanista.runs.serialise import plain
 from lanista.runs.settings import (
     SELF,
@@ -101,7 +106,8 @@ def default_settings(
     bots, quick = registry.bot_names(game_entry), registry.quick_bots(game_entry)
     sample = sample_of(game, values, seed)
     if regrets and not vtrace and fits_regrets(spec):
-        sample = replace(sample, traversal=traversal_of(game, values, seed))
+        moves = traversal_of(game, values, seed, LARGEST_TRAVERSAL)
+        sample = replace(sample, traversal=moves)
     if vtrace:
         chosen = alphastar(anchored=anchored)
         chosen = replace(chosen, iterations=chosen.iterations if iterations is None else iterations)

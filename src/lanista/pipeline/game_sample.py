@@ -74,24 +74,27 @@ def _solo(first: int, matches: int, seats: int) -> Schedule:
     return Schedule(ids, ids, np.zeros((matches, seats), np.int32))
 
 
-def traversal_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> float:
+def traversal_of(
+    game: str, game_settings: Mapping[str, Any], seed: int = 0, most: float = math.inf
+) -> float:
     """Return the moves of a traversal, for the seat that makes more, without making one.
 
     In random matches each move stands for as many as the product of the seat's choices up to it
-    (Knuth's estimate of the size of a tree), so the mean is right however large it is.
+    (Knuth's estimate of the size of a tree), so the mean is right however large it is. Nobody
+    plays on once it is more than `most`.
     """
-    with closing(registry.make(game, slots=_MATCHES, seed=seed, **game_settings)) as made:
+    matches = min(_MATCHES, registry.slots_for(game, _MATCHES))
+    with closing(registry.make(game, slots=matches, seed=seed, **game_settings)) as made:
         bot = registry.make_bot(game, "random", made.spec, seed)
-        stands_for = np.ones((_MATCHES, made.spec.seats))
+        stands_for = np.ones((matches, made.spec.seats))
         moves = np.zeros(made.spec.seats)
-        made.start(np.arange(_MATCHES), np.arange(_MATCHES))
-        with np.errstate(over="ignore"):
-            while len(decisions := made.decisions()):
-                slot, rows = decisions.slot.copy(), np.arange(len(decisions))
-                stands_for[slot, decisions.seat] *= decisions.mask.sum(1)
-                moves += stands_for[slot].sum(0)
-                made.act(rows, bot.act(decisions, rows))
-    return float(moves.max() / _MATCHES)
+        made.start(np.arange(matches), np.arange(matches))
+        while moves.max() <= most * matches and len(decisions := made.decisions()):
+            slot, rows = decisions.slot.copy(), np.arange(len(decisions))
+            stands_for[slot, decisions.seat] *= decisions.mask.sum(1)
+            moves += stands_for[slot].sum(0)
+            made.act(rows, bot.act(decisions, rows))
+    return float(moves.max() / matches)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lanista.nets.settings import Network
 from lanista.pipeline.game_sample import Sample
 from lanista.runs.settings import Rollouts, RunSettings
 
-_LARGEST_TRAVERSAL = 4000.0
+LARGEST_TRAVERSAL = 4000.0
 """Moves of one seat's traversal of a match, beyond which trying every choice is too dear."""
 _MOVES, _COMPILED_MOVES = 1024, 16_384
 """Of an iteration, all its traversals together: as long, about, as learning from them takes."""
@@ -44,7 +44,7 @@ def fits_regrets(spec: Spec) -> bool:
 
 def learns_regrets(spec: Spec, sample: Sample) -> bool:
     """Whether a game is learned by regrets: they fit, and every choice can be tried."""
-    return fits_regrets(spec) and sample.traversal <= _LARGEST_TRAVERSAL
+    return fits_regrets(spec) and sample.traversal <= LARGEST_TRAVERSAL
 
 
 def leaves_regrets(words: Iterable[str]) -> bool:
