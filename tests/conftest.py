@@ -6,7 +6,10 @@ Property tests have no limit of wall-clock time: how busy a machine is changes n
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,3 +29,11 @@ def _own_trust_list(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         del os.environ[trust.LIST]
     else:
         os.environ[trust.LIST] = before
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """Give a folder whose path is short enough for sockets in it."""
+    folder = Path(tempfile.mkdtemp(prefix="lr", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

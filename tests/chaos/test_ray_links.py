@@ -20,7 +20,7 @@ if find_spec("ray") is None:
 if sys.platform != "linux":
     pytest.skip("needs network namespaces", allow_module_level=True)
 
-from test_ray_faults import FOREVER, Driver, alone, learner
+from kill_clusters import FOREVER, Driver, alone, learner
 
 from lanista.cluster.session import wait_for
 from ray_machines import FAST_DEATH, STORE, environment_of, kill_marked
