@@ -10,7 +10,6 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from ray_machines import MARK
 
@@ -37,12 +36,7 @@ class MarkedCpu:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
 
@@ -59,10 +53,10 @@ class MarkedCpu:
 
     def _look(self) -> None:
         with self._lock:
-            for name in os.listdir("/proc"):
-                if name.isdigit():
+            for folder in Path("/proc").iterdir():
+                if folder.name.isdigit():
                     with suppress(OSError):
-                        self._add(name)
+                        self._add(folder.name)
 
     def _add(self, name: str) -> None:
         fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()

@@ -115,7 +115,7 @@ def environment_of(folder: Path) -> tuple[dict[str, str], str]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-        # Where Ray notes the newest cluster: `--cluster auto` of whoever uses this machine is theirs.
+        # Where Ray notes the newest cluster: `--cluster auto` of this machine's user stays theirs.
         "RAY_TMPDIR": str(folder),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "0",
