@@ -28,9 +28,8 @@ def _no_patience(monkeypatch):
 
 def test_a_run_for_a_cluster_that_is_not_there_ends_in_one_sentence(port, capsys):
     pytest.importorskip("ray")
-    assert (
-        main(["roundrobin", "beastybar", "--matches", "2", "--cluster", f"127.0.0.1:{port}"]) == 2
-    )
+    words = ["roundrobin", "beastybar", "--matches", "2", "--cluster", f"127.0.0.1:{port}"]
+    assert main(words) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line == (
         f"lanista: The cluster at 127.0.0.1:{port} cannot be reached (Connection refused); start "
