@@ -46,8 +46,8 @@ def called(script, nodes):
         "SLURM_CPUS_PER_TASK": "16", "SLURMD_NODENAME": "cn1",
     }  # fmt: skip
     environment = {**os.environ, **slurm, "PATH": f"{folder}:{os.environ['PATH']}"}
-    subprocess.run(["bash", "-u", "-e", str(script)], env=environment, check=True)
-    # Those in the background are noted whenever they come up.
+    # Its output ends when those in the background have ended too, whenever they come up.
+    subprocess.run(["bash", "-u", "-e", script], env=environment, check=True, capture_output=True)
     return sorted(line for line in log.read_text().splitlines() if not line.startswith("sleep"))
 
 
@@ -112,7 +112,7 @@ RAY_CLUSTER = {
         ],
     },
 }
-"""The fields of `ray.io/v1` and of Kubernetes' pods that the manifest uses, from the types of KubeRay
+"""The fields of `ray.io/v1` and of Kubernetes' pods that the manifest uses, from KubeRay's types
 (`raycluster_types.go`). `!`: it must be there. `*`: any name. What is not named is unknown."""
 
 
