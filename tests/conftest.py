@@ -6,7 +6,10 @@ Property tests have no limit of wall-clock time: how busy a machine is changes n
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,3 +37,11 @@ def _own_priority() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "nice", lambda _: 0)
         yield
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """Give a folder whose path is short enough for sockets in it."""
+    folder = Path(tempfile.mkdtemp(prefix="lr", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
