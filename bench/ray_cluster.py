@@ -24,8 +24,7 @@ from lanista.cluster import session
 from lanista.errors import LanistaError
 from lanista.profile.measure import Rig
 from lanista.profile.subject import Subject
-from lanista.rollout.launchers.ray_cluster import hosted
-from lanista.rollout.launchers.ray_host import Answer, Chunk
+from lanista.rollout.launchers.ray_host import Answer, Chunk, hosted
 from lanista.rollout.timing import LEARN
 from lanista.runs.settings import load_settings
 

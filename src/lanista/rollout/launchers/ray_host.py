@@ -317,3 +317,21 @@ class Host:
         if method == "collect":
             return worker.collect(argument, self._weights.weights(argument.version))
         return getattr(worker, method)(argument)
+
+
+def hosted(ray: Any) -> type[Host]:
+    """Return the class of the actors, with what Ray must know of its methods."""
+
+    class RayHost(Host):
+        """A machine's host."""
+
+        identity = ray.method(concurrency_group="asked")(Host.identity)
+        ask = ray.method(concurrency_group="asked")(Host.ask)
+        close = ray.method(concurrency_group="asked")(Host.close)
+        pieces = ray.method(
+            concurrency_group="pieces",
+            num_returns="streaming",
+            _generator_backpressure_num_objects=QUEUE,
+        )(Host.pieces)
+
+    return RayHost
