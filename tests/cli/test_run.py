@@ -78,7 +78,7 @@ def test_a_game_without_a_recipe_is_trained_evaluated_and_reported(here, capsys)
              "stages.evaluate.games=4"]  # fmt: skip
     assert cli.main(["run", "--game", "kuhn", *words]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("Settings for kuhn:\n  algorithm      ppo\n")
+    assert printed.out.startswith("Settings for kuhn:\n  algorithm      regret\n")
     assert "This is a run of 2 updates" in printed.out
     assert saved_recipe(Path("runs/kuhn")).stages.names == ["rl", "evaluate", "report"]
     # The same command, or the folder, finds all of it done.
