@@ -194,7 +194,7 @@ def same_run(name: str) -> dict[str, Any]:
     """Let `processes` and `ray` take turns at the same run, with two workers on this machine."""
     label = f"{name}: ray over processes, two workers on one machine"
     try:
-        with machines([[0, 1]]), ExitStack() as stack:
+        with machines([], drivers_cores=2), ExitStack() as stack:
             rigs = {way: _rig(stack, name, way, 2) for way in ("processes", "ray")}
             laps: dict[str, list[tuple[float, float]]] = {way: [] for way in rigs}
             for _ in range(ROUNDS):

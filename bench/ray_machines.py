@@ -21,22 +21,25 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def machines(cores: Sequence[Sequence[int]]) -> Iterator[str]:
-    """Give the address of a cluster with one machine for each list of cores; it ends afterwards."""
-    session.loopback()
-    session.require_token(create=True)
-    session.load()
-    from ray.cluster_utils import Cluster
+def machines(cores: Sequence[Sequence[int]], *, drivers_cores: int = 0) -> Iterator[str]:
+    """Give the address of a cluster with one machine for each list of cores; it ends afterwards.
 
+    The driver's own machine comes besides, with `drivers_cores` to play on.
+    """
+    session.stay_within_machine(True)
+    session.require_token(create=True)
     mine = os.sched_getaffinity(0)
-    with tempfile.TemporaryDirectory(prefix="lb", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix="lb", dir="/tmp") as folder, _notes_in(folder):
+        session.load()
+        from ray.cluster_utils import Cluster
+
         common: dict[str, Any] = {
             "object_store_memory": STORE, "node_ip_address": "127.0.0.1",
-            "temp_dir": folder, "include_dashboard": False,
+            "temp_dir": f"{folder}/ray", "include_dashboard": False,
         }  # fmt: skip
         cluster = Cluster()
         try:
-            cluster.add_node(num_cpus=0, **common)
+            cluster.add_node(num_cpus=drivers_cores, **common)
             for numbers in cores:
                 os.sched_setaffinity(0, numbers)  # What is started inherits it.
                 cluster.add_node(num_cpus=len(numbers), wait=False, **common)
@@ -49,6 +52,20 @@ def machines(cores: Sequence[Sequence[int]]) -> Iterator[str]:
             os.sched_setaffinity(0, mine)
             session.disconnect()
             cluster.shutdown()
+
+
+@contextmanager
+def _notes_in(folder: str) -> Iterator[None]:
+    """Let Ray note the newest cluster there: `--cluster auto` of this machine's user stays theirs."""
+    before = os.environ.get("RAY_TMPDIR")
+    os.environ["RAY_TMPDIR"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["RAY_TMPDIR"]
+        else:
+            os.environ["RAY_TMPDIR"] = before
 
 
 def cpu_seconds() -> float:
