@@ -56,7 +56,7 @@ def machines(cores: Sequence[Sequence[int]], *, drivers_cores: int = 0) -> Itera
 
 @contextmanager
 def _notes_in(folder: str) -> Iterator[None]:
-    """Let Ray note the newest cluster there: `--cluster auto` of this machine's user stays theirs."""
+    """Let Ray note the newest cluster there: `--cluster auto` of its user stays theirs."""
     before = os.environ.get("RAY_TMPDIR")
     os.environ["RAY_TMPDIR"] = folder
     try:
