@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,26 @@ def _notes_in(folder: str) -> Iterator[None]:
             os.environ["RAY_TMPDIR"] = before
 
 
+def players_cpu_seconds() -> float:
+    """Return the CPU time of the machines' actors and of all that plays for them."""
+    hosts = [pid for pid in descendants(os.getpid()) if _command(pid).startswith("ray::RayHost")]
+    return _used({pid for host in hosts for pid in descendants(host)})
+
+
 def cpu_seconds() -> float:
     """Return the CPU time of this process and of all that it started and that still lives."""
+    return _used(descendants(os.getpid()))
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
+
+
+def _used(processes: Iterable[int]) -> float:
     total = 0.0
-    for pid in descendants(os.getpid()):
+    for pid in processes:
         with suppress(OSError):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             total += (int(fields[11]) + int(fields[12])) / _TICKS
