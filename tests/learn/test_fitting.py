@@ -70,7 +70,8 @@ def test_the_first_gradient_towards_goals_is_the_steps_share_of_neurds() -> None
     goal = losses.centred_logits(heads, logits, mask) + 0.2 * advantage
     weight = torch.full((6,), 1 / 6).double()
     losses.logit_fit(heads, other, goal, mask, weight).backward()
-    assert one.grad is not None and one.grad.abs().max() > 0.01
+    assert one.grad is not None
+    assert one.grad.abs().max() > 0.01
     torch.testing.assert_close(other.grad, 0.2 * one.grad)
 
 
@@ -83,7 +84,8 @@ def inputs_and_views(run: Run) -> tuple[LossInputs, Views]:
 def test_the_critics_further_steps_have_the_gradient_of_all_its_decisions() -> None:
     run = leduc_run(replace(JOINT, critic_steps=2))
     inputs, views = inputs_and_views(run)
-    assert views.privileged is not None and views.privileged.group is not None
+    assert views.privileged is not None
+    assert views.privileged.group is not None
     assert inputs.value_target is not None
     critic = run.learner.critic
     term = losses.q_loss(
@@ -120,8 +122,10 @@ def test_further_steps_of_the_critic_leave_the_policy_alone_and_the_other_way_ro
     plain = weights(replace(FITTED, fit_steps=2))
     critic = weights(replace(FITTED, fit_steps=2, critic_steps=4))
     policy = weights(replace(FITTED, fit_steps=5))
-    assert critic[0] == plain[0] and critic[1] != plain[1]
-    assert policy[0] != plain[0] and policy[1] == plain[1]
+    assert critic[0] == plain[0]
+    assert critic[1] != plain[1]
+    assert policy[0] != plain[0]
+    assert policy[1] == plain[1]
 
 
 @pytest.mark.parametrize("game", [TwoArms, FirstArm])

@@ -80,7 +80,9 @@ class ChoiceTargets:
         """Return the means of the critic's targets."""
         target, action = inputs.value_target, inputs.action.squeeze(-1)
         assert target is not None
-        group = torch.arange(len(action), device=action.device) if seen.group is None else seen.group
+        group = (
+            torch.arange(len(action), device=action.device) if seen.group is None else seen.group
+        )
         shape = len(seen.view), inputs.mask.shape[1]
         cell = group * shape[1] + action
         sums = target.new_zeros(shape[0] * shape[1]).index_add_(0, cell, target)
