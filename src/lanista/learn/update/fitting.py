@@ -92,4 +92,5 @@ class ChoiceTargets:
 
     def loss(self, critic: Critic) -> Tensor:
         """Return what `losses.q_loss` has over all decisions, less what no critic can change."""
-        return 0.5 * (self.share * (critic(self.view).float() - self.mean).square()).sum()
+        q: Tensor = critic(self.view).float()
+        return 0.5 * (self.share * (q - self.mean).square()).sum()
