@@ -31,7 +31,7 @@ BID = '''
 from lanista.games import Facts, PythonGame, View
 
 class Bid(PythonGame):
-    """Each has a card of 1 to 3 and bids 0 to 2 unseen: who bids more pays it for the other's card."""
+    """A card of 1 to 3 each and a bid of 0 to 2 unseen: who bids more pays for the other's card."""
     facts = Facts(seats=2, longest=2, hidden=True, chance=True, zero_sum=True)
     observation, moves = 5, 3
 

@@ -96,10 +96,10 @@ class Fleet:
         """Send questions to a machine, and the weights that it has not."""
         wanted = {q.weights for q in questions if q.weights is not None} | {self.weights.newest}
         new = wanted - station.versions
-        references = {version: [self.weights.references[version]] for version in sorted(new)}
+        weights = {version: self.weights.sendable[version] for version in sorted(new)}
         station.versions |= new
-        if questions or references:
-            station.actor.ask.remote(list(questions), references)
+        if questions or weights:
+            station.actor.ask.remote(list(questions), weights)
 
     def next_answer(self, worker: RayWorker) -> Answer:
         """Wait for a shard's next answer; losses of machines meanwhile are dealt with."""
