@@ -43,7 +43,7 @@ def run_job(game: str, arm: str, seed: int, seconds: float) -> dict[str, Any]:
     from lanista.training.loop import train
 
     prepare(arm)
-    base = default_settings(GAMES[game], seed=seed)
+    base = default_settings(GAMES[game], seed=seed, regrets=False)
     base = replace(base, device="cpu", seed=seed, evaluation=Evaluation(every=0))
     words = ARMS[game][arm](base)
     settings = apply_overrides(base, words)

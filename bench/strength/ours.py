@@ -26,13 +26,15 @@ from lanista.league.matchmaking import Meeting
 from lanista.nets.policy import Policy
 from lanista.pipeline.defaults import default_settings
 from lanista.pipeline.recipes import settings_of
+from lanista.pipeline.regret_rule import leaves_regrets
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.policy_players import PolicyPlayer
 from lanista.rollout.inference.row_blocks import BLOCK
 from lanista.runs.league_settings import MAIN
 from lanista.runs.serialise import overridden
 from lanista.runs.settings import SELF, RunSettings
-from lanista.training.learner_loop import LearnerLoop
+from lanista.training.loops import AnyLoop
+from lanista.training.loops import loop_of as kind_of_loop
 
 _REHEARSAL = 0.005
 """Share of the budget that the rehearsal takes, and at least so many iterations:"""
@@ -61,7 +63,9 @@ def settings_for(
     if row.recipe:
         settings = settings_of(row.recipe)
     else:
-        settings = default_settings(row.game, row.game_settings, seed=seed)
+        # Regrets are learned in one process, as the command would choose them.
+        regrets = cores == 1 and not gpu and leaves_regrets([*row.told, *words])
+        settings = default_settings(row.game, row.game_settings, seed=seed, regrets=regrets)
     settings = replace(settings, seed=seed, device="cuda" if gpu else "cpu")
     if cores > 1:
         settings = _on_cores(settings, cores)
@@ -84,10 +88,10 @@ def _on_cores(settings: RunSettings, cores: int) -> RunSettings:
     )
 
 
-def loop_of(settings: RunSettings) -> LearnerLoop:
+def loop_of(settings: RunSettings) -> AnyLoop:
     """Return a learner with its opponents seated, as a run has it."""
     spec = registry.spec_of(settings.game, seed=settings.seed, **settings.game_settings)
-    loop = LearnerLoop(
+    loop: AnyLoop = kind_of_loop(settings)(
         settings,
         Path(),
         lambda name, device: registry.make_bot(settings.game, name, spec, settings.seed),
@@ -110,13 +114,8 @@ def iterations_within(settings: RunSettings, seconds: float, unit: str = "cpu_se
         first = first or getattr(loop, unit)
     spent = getattr(loop, unit)
     each = (spent - first) / (loop.iteration - 1)
-    _close(loop)
+    loop.close()
     return max(1, int((seconds - spent) / each))
-
-
-def _close(loop: LearnerLoop) -> None:
-    loop.collector.close()
-    loop.learner.close()
 
 
 def learn(curve: arm.Curve) -> None:
@@ -132,10 +131,10 @@ def learn(curve: arm.Curve) -> None:
         list(loop.iterate())
         curve.at(loop.decisions, policy)
     curve.at(loop.decisions, policy, last=True)
-    _close(loop)
+    loop.close()
 
 
-def _best(loop: LearnerLoop) -> OurPolicy:
+def _best(loop: AnyLoop) -> OurPolicy:
     policy = loop.learner.best
     # The judge plays on the CPU, and what learns stays where it is.
     return OurPolicy(copy.deepcopy(policy).to("cpu") if loop.settings.device == "cuda" else policy)

@@ -15,7 +15,7 @@ from lanista.runs.settings import apply_overrides
 def test_every_arm_changes_the_settings_of_its_game_to_ones_that_are_accepted(game):
     if game not in ("beastybar", "arena"):
         pytest.importorskip("pyspiel")
-    base = default_settings(GAMES[game])
+    base = default_settings(GAMES[game], regrets=False)
     changed = {arm: apply_overrides(base, words(base)) for arm, words in ARMS[game].items()}
     assert changed.pop("base") == base
     assert changed.pop(TORCH_START, base) == base
@@ -53,7 +53,7 @@ def _shares(settings):
 def test_a_mix_has_the_share_of_self_play_that_its_name_says_and_the_bots_keep_their_proportions(
     game,
 ):
-    base = default_settings(GAMES[game])
+    base = default_settings(GAMES[game], regrets=False)
     mixes = {
         share: _shares(apply_overrides(base, ARMS[game][f"opponents: {share} % self-play"](base)))
         for share in (0, 20, 50, 80)
