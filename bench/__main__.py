@@ -18,6 +18,7 @@ from bench import (
     live,
     live_serve,
     microrts,
+    mirror_steps,
     ranks,
     ray_cluster,
     readouts,
@@ -36,8 +37,8 @@ MEASURES = (
     blocks.blocks, readouts.readouts, live.live, live_serve.live_serve, microrts.microrts,
     ray_cluster.ray,
     showdown.showdown, showdown_champion.showdown_champion, showdown_server.showdown_server,
-    solving.solve, solving.boards, estimators.estimators, view.view, command.strength,
-    untuned_command.untuned,
+    solving.solve, solving.boards, estimators.estimators, mirror_steps.mirror_steps, view.view,
+    command.strength, untuned_command.untuned,
 )  # fmt: skip
 
 

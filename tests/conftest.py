@@ -31,6 +31,14 @@ def _own_trust_list(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         os.environ[trust.LIST] = before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_priority() -> Iterator[None]:
+    """Learners that run in this process must not slow the tests after them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "nice", lambda _: 0)
+        yield
+
+
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
     """Give a folder whose path is short enough for sockets in it."""

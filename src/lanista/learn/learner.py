@@ -35,6 +35,7 @@ from lanista.learn.settings import Learning
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update.acting_metrics import acting_metrics
 from lanista.learn.update.batch import Batch, to_device
+from lanista.learn.update.fitting import FIT_STEPS, ChoiceTargets, LogitGoals
 from lanista.learn.update.forward import Forward, Views, forward
 from lanista.learn.update.gradient_noise import PARTS, NoiseScale, noise_of, square_of
 from lanista.learn.update.malloc import keep_freed_memory
@@ -87,6 +88,7 @@ class Learner:
         if settings.precision == "fp16" and self.device.type == "cpu":
             raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
         _refuse_game(spec, settings)
+        _refuse_unfit(network, settings)
         network.refuse_training()
         keep_freed_memory()
         torch.manual_seed(seed)
@@ -123,6 +125,8 @@ class Learner:
         }
         if settings.critic_lr is not None:
             self.schedules["critic_lr"] = parse_schedule(settings.critic_lr)
+        if settings.neurd_step is not None:
+            self.schedules["neurd_step"] = parse_schedule(settings.neurd_step)
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
@@ -136,6 +140,8 @@ class Learner:
         """Whether the update under way leaves the policy as it is."""
         self._shard_count = 0
         """Shards of this update that the networks have seen."""
+        self._goals: tuple[LogitGoals | None, ChoiceTargets | None] = None, None
+        """What the networks are fitted to after the step under way."""
         if settings.compile and self._drops:
             raise LanistaError(
                 "learning.compile is on, and dropout draws in a way that cannot be compiled; leave "
@@ -359,7 +365,34 @@ class Learner:
         loss, limit = torch.stack(losses).sum(), self.settings.max_grad_norm
         step_arguments = (total, loss, limit, self.update_count)
         readings.extend(self.descent.step(*step_arguments, measured=measured))
+        if self.settings.fits:
+            readings.extend(self._fit(weights))
         return readings
+
+    def _fit(self, weights: Weights) -> Readings:
+        """Take the further steps of an update, towards the goals that it has set."""
+        readings, (goals, targets) = Readings(), self._goals
+        self._goals = None, None
+        policy = len(list(self.policy.parameters()))
+        if goals is not None and counts(weights.get("policy", 0.0)) and not self._frozen:
+            for number in range(self.settings.fit_steps or FIT_STEPS):
+                loss = goals.loss(self.policy)
+                if not number:
+                    readings.add("policy", {"loss": loss})
+                gradients = gradients_of(weights["policy"] * loss, self.parameters[:policy])
+                self._fit_step([*gradients, *[None] * (len(self.parameters) - policy)], loss)
+            with torch.no_grad():
+                readings.add("policy", {"fit_error": (2 * goals.loss(self.policy)).sqrt()})
+        for _ in range((self.settings.critic_steps or 1) - 1):
+            assert targets is not None
+            loss = targets.loss(self.critic)
+            gradients = gradients_of(weights["value"] * loss, self.parameters[policy:])
+            self._fit_step([*[None] * policy, *gradients], loss)
+        return readings
+
+    def _fit_step(self, gradients: Gradients, loss: Tensor) -> None:
+        limit, update = self.settings.max_grad_norm, self.update_count
+        self.descent.step(gradients, loss.detach(), limit, update, measured=False)
 
     def _pieces(self, unrolls: Unrolls) -> list[list[Unrolls]]:
         """Cut a step into pieces, to save memory, and each into shards, to share the work."""
@@ -439,7 +472,20 @@ class Learner:
         inputs = loss_inputs(
             self.policy.heads, self.settings, batch, outputs, references, weights, views.seat.group
         )
+        if self.settings.fits:
+            self._goals = self._goals_of(inputs, views)
         return replace(inputs, value_scale=self.critic.scale)
+
+    def _goals_of(
+        self, inputs: LossInputs, views: Views
+    ) -> tuple[LogitGoals | None, ChoiceTargets | None]:
+        goals = targets = None
+        if self.settings.neurd_step is not None:
+            goals = LogitGoals.of(inputs, views.seat, self.scheduled()["neurd_step"])
+        if (self.settings.critic_steps or 1) > 1:
+            assert views.privileged is not None
+            targets = ChoiceTargets.of(inputs, views.privileged)
+        return goals, targets
 
     @property
     def _drops(self) -> bool:
@@ -455,6 +501,8 @@ class Learner:
 
     def _terms(self, inputs: LossInputs, weights: Weights) -> dict[str, Term]:
         inside = PULLS if self.settings.pulls_in_advantage else ()
+        if self.settings.neurd_step is not None:
+            inside = (*inside, "policy")
         used = [name for name, weight in weights.items() if counts(weight) and name not in inside]
         return {name: term(name)(inputs) for name in used}
 
@@ -573,6 +621,16 @@ def _refuse_game(spec: Spec, settings: Learning) -> None:
         raise LanistaError(
             f"q_trace joint needs one seat to decide at a time, and the seats of {spec.name} "
             "decide at once; leave q_trace out."
+        )
+
+
+def _refuse_unfit(network: Network, settings: Learning) -> None:
+    """Refuse networks that do not say the same of a view each time."""
+    networks = network, critic_network(network, settings)
+    if settings.fits and any(one.recurrent or one.dropout or one.id_dropout for one in networks):
+        raise LanistaError(
+            "neurd_step and critic_steps fit networks to single views, and these remember or drop "
+            "units; choose a network without memory and dropout, or leave them out."
         )
 
 

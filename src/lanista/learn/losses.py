@@ -177,9 +177,7 @@ def neurd(
     """
     _wider(valid_t, logit_t, advantage_t, mask_t)
     legal_t = mask_t & as_flags(valid_t)[..., None]
-    logit_t = logit_t.masked_fill(~legal_t, 0.0)
-    mean_t = heads.sum(logit_t) / heads.legal(legal_t).clamp(min=1)
-    centred_t = logit_t - heads.spread(mean_t)
+    centred_t = centred_logits(heads, logit_t, legal_t)
     with torch.no_grad():
         force_t = advantage_t.masked_fill(~legal_t, 0.0).clamp(-clip, clip)
         blocked_t = ((centred_t >= threshold) & (force_t > 0)) | (
@@ -193,6 +191,25 @@ def neurd(
         return {"blocked": share, "largest_logit": centred_t.detach().abs().max()}
 
     return Term(loss, measured)
+
+
+def centred_logits(heads: Heads, logit_t: Tensor, mask_t: Tensor) -> Tensor:
+    """Return logits less their mean over the legal choices of each head; illegal ones count 0."""
+    logit_t = logit_t.masked_fill(~mask_t, 0.0)
+    mean_t = heads.sum(logit_t) / heads.legal(mask_t).clamp(min=1)
+    return logit_t - heads.spread(mean_t)
+
+
+def logit_fit(
+    heads: Heads, logit_t: Tensor, goal_t: Tensor, mask_t: Tensor, weight_t: Tensor
+) -> Tensor:
+    """Return ½ Σ w Σ_a (y(a) − goal(a))² over legal choices, y the logits less their mean.
+
+    `weight_t` `[N]` says how much each row counts. With goal = y + step · A and one gradient step
+    this is NeuRD; more steps bring the logits there whatever the network and the optimiser are.
+    """
+    gap_t = (centred_logits(heads, logit_t, mask_t) - goal_t.detach()).masked_fill(~mask_t, 0.0)
+    return 0.5 * (weight_t * gap_t.square().sum(-1)).sum()
 
 
 def advantages(heads: Heads, log_prob_t: Tensor, q_t: Tensor, mask_t: Tensor) -> Tensor:

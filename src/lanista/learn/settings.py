@@ -18,7 +18,7 @@ from lanista.nets.settings import Network
 PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd", "regret"]
 _AT_LEAST_1 = (
     "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
-    "reference_every",
+    "reference_every", "fit_steps", "critic_steps",
 )  # fmt: skip
 _SHARES = (
     "gamma", "lam", "keep_advantages", "target_average", "average", "average_share",
@@ -150,6 +150,18 @@ class Learning:
     """NeuRD: logits are not pushed further from their mean than this."""
     neurd_clip: float = 1e4
     """NeuRD: largest advantage taken. The recipe has 10; the default is that of earlier runs."""
+    neurd_step: Any = None
+    """NeuRD with q_trace joint: how far logits move for an advantage of 1, a number or a schedule
+    over updates. An update sets every
+    view's logits a goal, this times the advantage of every choice further on and within
+    neurd_threshold, and takes `fit_steps` towards it. Seats that follow each other with a step
+    that is large beside the pulls go in circles, so keep it well below their weights. None: one
+    gradient step of the loss, as far as lr takes it."""
+    fit_steps: int | None = None
+    """With neurd_step: optimiser steps of the policy towards its goals, each view once a step.
+    None: 10."""
+    critic_steps: int | None = None
+    """q_trace joint: optimiser steps of the critic on an update's targets. None: 1."""
     average: float = 0.0
     """Decay of the weights' moving average (EMA), which is evaluated and saved; 0: none. The first
     1 / (1 - average) updates count alike, so that a short run is not held at its start."""
@@ -173,6 +185,7 @@ class Learning:
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
         self._refuse_critic()
+        self._refuse_fitting()
         if self.rnad and self.policy not in ("ppo", "neurd"):
             raise LanistaError(f"eta regularises the reward for ppo or neurd, not {self.policy}.")
         if self.value_scale and (self.critic_output != "value" or self.rnad):
@@ -234,6 +247,26 @@ class Learning:
         if self.rnad and self.critic_output == "q":
             raise LanistaError("eta with critic_output q needs q_trace joint.")
 
+    def _refuse_fitting(self) -> None:
+        if isinstance(self.neurd_step, int | float) and not self.neurd_step > 0:
+            raise LanistaError(f"neurd_step is {self.neurd_step}; give a number above 0.")
+        if self.neurd_step is not None and (self.policy != "neurd" or self.q_trace != "joint"):
+            raise LanistaError(
+                f"neurd_step goes with policy neurd and q_trace joint, not {self.policy} and "
+                f"{self.q_trace}; leave it out."
+            )
+        if self.critic_steps is not None and self.q_trace != "joint":
+            raise LanistaError(
+                f"critic_steps is {self.critic_steps} and goes with q_trace joint; leave it out."
+            )
+        cut = self.epochs * self.minibatches * self.accumulate * self.shards
+        if self.fits and (cut > 1 or self.minibatches_by_noise or self.precision != "fp32"):
+            raise LanistaError(
+                "neurd_step and critic_steps fit networks to a whole update at once, in fp32: "
+                "leave out epochs, minibatches, accumulate, shards, minibatches_by_noise and "
+                "precision."
+            )
+
     def _refuse_matchups(self) -> None:
         for name in ("matchup_floor", "matchup_advantages"):
             sampled = self.policy in ("ppo", "vtrace") and self.q_trace is None
@@ -279,6 +312,11 @@ class Learning:
         return self.rnad or self.q_trace == "joint"
 
     @property
+    def fits(self) -> bool:
+        """Whether an update takes further steps towards its goals and targets."""
+        return self.neurd_step is not None or (self.critic_steps or 1) > 1
+
+    @property
     def pulls_in_advantage(self) -> bool:
         """Whether `PULLS` act on the advantage of every choice, not as losses of their own."""
         return self.policy == "neurd" or self.q_trace == "joint"
@@ -291,7 +329,7 @@ class Learning:
     @property
     def scheduled(self) -> list[Any]:
         """Every number that may be a schedule."""
-        own = [] if self.critic_lr is None else [self.critic_lr]
+        own = [value for value in (self.critic_lr, self.neurd_step) if value is not None]
         return [self.lr, *own, self.temperature, *self.terms.values()]
 
     def average_decay(self, update: int) -> float:

@@ -362,7 +362,8 @@ NEWER = dict.fromkeys(
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
      "learning.regret",
      "learning.q_trace", "learning.importance_clip", "learning.critic_lr",
-     "learning.reference_average",
+     "learning.reference_average", "learning.neurd_step", "learning.fit_steps",
+     "learning.critic_steps",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows", "drop_below", "parts")),
