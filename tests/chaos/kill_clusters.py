@@ -170,15 +170,17 @@ FAULTS = {
 }
 
 
-def kill_for(seconds, pauses, cluster, driver, seed, faults=tuple(FAULTS)):
-    """Let faults come for so long; return how many of each there were."""
+def kill_for(seconds, pauses, cluster, driver, seed, faults=tuple(FAULTS), clock=time.monotonic):
+    """Let faults come for so long on a clock; return how many of each there were."""
     rng = random.Random(seed)
     counts = dict.fromkeys(faults, 0)
     # Each of them once, then as the dice fall.
     names = rng.sample(faults, len(faults))
-    last = time.monotonic() + seconds
-    while time.monotonic() < last or names:
-        time.sleep(rng.uniform(*pauses))
+    last = clock() + seconds
+    while clock() < last or names:
+        pause = clock() + rng.uniform(*pauses)
+        while clock() < pause:
+            time.sleep(0.05)
         name = names.pop() if names else rng.choice(faults)
         if driver.saved() == 0:
             driver.advances(2)
@@ -192,29 +194,32 @@ KILLS = ("worker", "actor", "machine")
 
 def rates(driver, cpu, work):
     """Return updates a second, and a CPU second of all processes, while `work()` is done."""
-    cpu.seconds()
-    first, began = driver.update(), time.monotonic()
+    first, began, used = driver.update(), time.monotonic(), cpu.seconds()
     work()
     driver.advances(1)
     updates = driver.update() - first
-    return updates / (time.monotonic() - began), updates / cpu.seconds()
+    return updates / (time.monotonic() - began), updates / (cpu.seconds() - used)
 
 
 def kills_against_calm(cluster, driver, seconds, seed):
     """Return what a run achieves with a kill every 5 to 20 s, and how often who was killed.
 
-    Before and after the kills it is left alone, since others may use this machine more or less.
+    Seconds are CPU seconds of all its processes: left alone on a free core it uses about one a
+    second, and where others use the machine, kills come as much later as its work. Before and after
+    the kills it is left alone.
     """
     counts = {}
-
-    def kill():
-        counts.update(kill_for(seconds, (5, 20), cluster, driver, seed, KILLS))
-
-    def rest():
-        time.sleep(max(20.0, seconds / 10))
-
     driver.advances(10)
     with MarkedCpu(cluster.mark) as cpu:
+
+        def kill():
+            faults = kill_for(seconds, (5, 20), cluster, driver, seed, KILLS, cpu.seconds)
+            counts.update(faults)
+
+        def rest():
+            last = cpu.seconds() + max(20.0, seconds / 10)
+            assert wait_for(lambda: driver.ended() or cpu.seconds() >= last, 100 * seconds)
+
         before, killed, after = (rates(driver, cpu, work) for work in (rest, kill, rest))
     calm = [(one + other) / 2 for one, other in zip(before, after, strict=True)]
     return {

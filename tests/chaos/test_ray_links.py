@@ -20,7 +20,7 @@ if find_spec("ray") is None:
 if sys.platform != "linux":
     pytest.skip("needs network namespaces", allow_module_level=True)
 
-from kill_clusters import FOREVER, Driver, alone, learner
+from kill_clusters import CALM, FOREVER, Driver, alone, learner
 
 from lanista.cluster.session import wait_for
 from ray_machines import FAST_DEATH, STORE, environment_of, kill_marked
@@ -114,7 +114,7 @@ def machines_in_use(driver):
 
 def test_a_link_that_is_cut_and_healed_changes_nothing_in_a_run(tmp_path, short_folder):
     with linked(short_folder) as machines:
-        driver = Driver(machines, tmp_path)
+        driver = Driver(machines, tmp_path, CALM)  # That Ray notices it, and nobody before.
         assert wait_for(lambda: driver.ended() or machines_in_use(driver) == 2, FOREVER)
         driver.advances(4)
         # For a moment: nobody is taken for dead.

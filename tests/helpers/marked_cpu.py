@@ -41,11 +41,9 @@ class MarkedCpu:
         self._thread.join()
 
     def seconds(self) -> float:
-        """Return what was used since the last call."""
-        self._look()
+        """Return what was used so far."""
         with self._lock:
-            total, self._total = self._total, 0.0
-        return total
+            return self._total
 
     def _work(self) -> None:
         while not self._ended.wait(LOOK):
