@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,22 +21,25 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def machines(cores: Sequence[Sequence[int]]) -> Iterator[str]:
-    """Give the address of a cluster with one machine for each list of cores; it ends afterwards."""
-    session.loopback()
-    session.require_token(create=True)
-    session.load()
-    from ray.cluster_utils import Cluster
+def machines(cores: Sequence[Sequence[int]], *, drivers_cores: int = 0) -> Iterator[str]:
+    """Give the address of a cluster with one machine for each list of cores; it ends afterwards.
 
+    The driver's own machine comes besides, with `drivers_cores` to play on.
+    """
+    session.stay_within_machine(True)
+    session.require_token(create=True)
     mine = os.sched_getaffinity(0)
-    with tempfile.TemporaryDirectory(prefix="lb", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix="lb", dir="/tmp") as folder, _notes_in(folder):
+        session.load()
+        from ray.cluster_utils import Cluster
+
         common: dict[str, Any] = {
             "object_store_memory": STORE, "node_ip_address": "127.0.0.1",
-            "temp_dir": folder, "include_dashboard": False,
+            "temp_dir": f"{folder}/ray", "include_dashboard": False,
         }  # fmt: skip
         cluster = Cluster()
         try:
-            cluster.add_node(num_cpus=0, **common)
+            cluster.add_node(num_cpus=drivers_cores, **common)
             for numbers in cores:
                 os.sched_setaffinity(0, numbers)  # What is started inherits it.
                 cluster.add_node(num_cpus=len(numbers), wait=False, **common)
@@ -51,10 +54,40 @@ def machines(cores: Sequence[Sequence[int]]) -> Iterator[str]:
             cluster.shutdown()
 
 
+@contextmanager
+def _notes_in(folder: str) -> Iterator[None]:
+    """Let Ray note the newest cluster there: `--cluster auto` of its user stays theirs."""
+    before = os.environ.get("RAY_TMPDIR")
+    os.environ["RAY_TMPDIR"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["RAY_TMPDIR"]
+        else:
+            os.environ["RAY_TMPDIR"] = before
+
+
+def players_cpu_seconds() -> float:
+    """Return the CPU time of the machines' actors and of all that plays for them."""
+    hosts = [pid for pid in descendants(os.getpid()) if _command(pid).startswith("ray::RayHost")]
+    return _used({pid for host in hosts for pid in descendants(host)})
+
+
 def cpu_seconds() -> float:
     """Return the CPU time of this process and of all that it started and that still lives."""
+    return _used(descendants(os.getpid()))
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
+
+
+def _used(processes: Iterable[int]) -> float:
     total = 0.0
-    for pid in descendants(os.getpid()):
+    for pid in processes:
         with suppress(OSError):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             total += (int(fields[11]) + int(fields[12])) / _TICKS

@@ -139,15 +139,17 @@ def table(costs: Costs, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             spread=run[name]["playing_spread"],
             learn=run[name]["learning_seconds_an_update"] / count,
         )
-        ratios = [
-            simulate(replace(variant, network=1e4), count, lag=0).updates_a_second / measured
+        predicted, with_own_times = (
+            simulate(replace(variant, network=1e4), count, lag=0).updates_a_second
             for variant in (split, own)
-        ]
+        )
         yield {
             "bench": f"model, {label}, {count} machines, against the run",
             "measured_updates_a_second": round(measured, 3),
-            "model_over_run": round(ratios[0], 2),
-            "model_over_run_with_the_runs_own_play_and_learning_times": round(ratios[1], 2),
+            "predicted_updates_a_second": round(predicted, 3),
+            "predicted_over_measured": round(predicted / measured, 2),
+            "predicted_with_the_runs_own_times": round(with_own_times, 3),
+            "with_own_times_over_measured": round(with_own_times / measured, 2),
         }
     for learner, faster in (("on a core", 1.0), ("fifty times as fast", GPU)):
         variant = replace(costs, learn=costs.learn * faster)

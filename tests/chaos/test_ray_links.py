@@ -1,6 +1,7 @@
 """A link between two machines of a cluster is cut and healed; each has a network of its own.
 
-The second machine lives in a network namespace, which needs the rights to make one.
+The first is `lanista cluster start --host` here, the second `lanista cluster join` in a network
+namespace, which needs the rights to make one.
 """
 
 import os
@@ -10,7 +11,6 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from pipeline_runs import same
@@ -20,7 +20,7 @@ if find_spec("ray") is None:
 if sys.platform != "linux":
     pytest.skip("needs network namespaces", allow_module_level=True)
 
-from test_ray_faults import FOREVER, Driver, alone, learner
+from kill_clusters import FOREVER, Driver, alone, learner
 
 from lanista.cluster.session import wait_for
 from ray_machines import FAST_DEATH, STORE, environment_of, kill_marked
@@ -43,6 +43,7 @@ class LinkedMachines:
         self.environment, self.mark = environment_of(folder)
         # Machines that reach each other need their real addresses.
         del self.environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"]
+        self.environment |= {f"RAY_{name}": str(value) for name, value in FAST_DEATH.items()}
         self.address = f"{self.here}:6399"
         self.programs = []
 
@@ -57,13 +58,11 @@ class LinkedMachines:
             ip(*inside, "link", "set", device, "up")
 
     def start_head(self):
-        config = str(FAST_DEATH).replace("'", '"')
-        where = (f"--node-ip-address={self.here}", "--port=6399", f"--temp-dir={self.folder}/h")
-        self._ray("--head", "--include-dashboard=false", f"--system-config={config}", *where)
+        self._cluster("start", "--host", self.here, "--port", "6399")
 
     def start_machine(self):
-        words = (f"--address={self.address}", f"--node-ip-address={self.there}")
-        self._ray(*words, within=("ip", "netns", "exec", self.name))
+        within = ("ip", "netns", "exec", self.name)
+        self._cluster("join", self.address, "--host", self.there, within=within)
 
     def cut(self):
         ip("link", "set", self.name, "down")
@@ -82,12 +81,12 @@ class LinkedMachines:
         with suppress(OSError):
             ip("netns", "del", self.name)
 
-    def _ray(self, *words, within=()):
-        program = str(Path(sys.executable).with_name("ray"))
-        sizes = ("--num-cpus=1", f"--object-store-memory={STORE}")
+    def _cluster(self, *words, within=()):
+        program = (sys.executable, "-m", "lanista", "cluster")
+        sizes = ("--cpus", "1", "--object-store", str(STORE >> 20))
         with (self.folder / "ray.log").open("ab") as log:
             started = subprocess.Popen(
-                [*within, program, "start", "--block", *sizes, *words],
+                [*within, *program, *words, *sizes],
                 env=self.environment, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self.programs.append(started)
@@ -103,8 +102,7 @@ def linked(folder):
         pytest.skip(f"network namespaces cannot be made here: {error}")
     try:
         machines.start_head()
-        time.sleep(8)
-        machines.start_machine()
+        machines.start_machine()  # It waits for the head.
         yield machines
     finally:
         machines.close()

@@ -19,8 +19,11 @@ if find_spec("ray") is None:
 
 
 @pytest.fixture
-def environment(tmp_path):
-    return {**os.environ, "HOME": str(tmp_path), "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token")}
+def environment(tmp_path, short_folder):
+    token = str(tmp_path / "token")
+    # Where Ray notes the newest cluster: `--cluster auto` of whoever uses this machine is theirs.
+    own = {"RAY_TMPDIR": str(short_folder), "RAY_AUTH_TOKEN_PATH": token}
+    return {**os.environ, "HOME": str(tmp_path), **own}
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def test_a_run_of_a_second_terminal_plays_on_the_cluster(tmp_path, environment, 
     output = tmp_path / "p.safetensors"
     words = ["rl", "--config", "kuhn-ppo", "--iterations", "2", "--output", str(output)]
     done = subprocess.run(
-        [sys.executable, "-m", "lanista", *words, "--cluster", f"127.0.0.1:{port}"],
+        [sys.executable, "-m", "lanista", *words, "--cluster", "auto"],
         env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

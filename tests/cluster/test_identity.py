@@ -39,3 +39,12 @@ def test_a_machine_that_lacks_a_simulator_is_not_refused_for_it():
 def test_rules_of_the_games_that_come_along_are_part_of_it():
     assert f"beastybar:{spec_of('beastybar').facts.rules_version}" in identity().rules.split()
     assert f"kuhn:{spec_of('kuhn').facts.rules_version}" in identity().rules.split()
+
+
+def test_no_simulator_is_started_to_tell_what_a_machine_runs(monkeypatch):
+    def refuse(*words, **options):
+        raise AssertionError(f"{words} is started")
+
+    monkeypatch.setattr("subprocess.Popen.__init__", refuse)
+    rules = dict(word.split(":") for word in identity.__wrapped__().rules.split())
+    assert len(rules["showdown"]) == 12

@@ -14,8 +14,12 @@ def test_an_address_of_this_machine_alone_is_recognised(address, within):
 
 
 @pytest.mark.parametrize(("latest", "within"), [("127.0.0.1:6379\n", True), ("192.0.2.9:1", False)])
-def test_auto_goes_by_the_cluster_that_was_started_last(tmp_path, monkeypatch, latest, within):
-    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+@pytest.mark.parametrize("name", ["RAY_TMPDIR", "TMPDIR"])
+def test_auto_goes_by_the_cluster_that_was_started_last(
+    tmp_path, monkeypatch, latest, within, name
+):
+    monkeypatch.delenv("RAY_TMPDIR", raising=False)
+    monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     assert not on_loopback("auto")
     (tmp_path / "ray").mkdir()

@@ -17,6 +17,7 @@ import task_work
 from ray_collectors import fleet
 
 import lanista
+from lanista.cluster.reach import latest_cluster
 from lanista.cluster.tasks import in_order, tasks
 from lanista.errors import RefusedError
 from ray_machines import driving, marked, ray_machines
@@ -69,21 +70,25 @@ def test_nobody_listens_beyond_this_machine(machines):
 def test_who_has_another_token_does_not_get_in(machines, tmp_path):
     token = tmp_path / "token"
     token.write_text("0" * 64)
-    program = (
-        f"import ray; ray.init(address={machines.address!r}, logging_level='fatal'); "
-        "print('in'); print(ray.nodes())"
-    )
     environment = {**machines.environment, "RAY_AUTH_TOKEN_PATH": str(token)}
+    words = ["roundrobin", "beastybar", "--matches", "2", "--cluster", machines.address]
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-m", "lanista", *words],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode != 0
-    assert "in" not in done.stdout.split()
-    assert "auth" in done.stderr.lower()
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"lanista: The cluster '{machines.address}' cannot be joined")
+    assert "token" in last
+
+
+def test_a_cluster_of_the_tests_is_not_the_one_that_auto_finds(machines, monkeypatch):
+    assert latest_cluster() == machines.address  # In the folder of its own that it was given.
+    monkeypatch.delenv("RAY_TMPDIR")
+    assert latest_cluster() != machines.address
 
 
 def test_tasks_of_a_cluster_are_done_as_in_a_loop(machines, tmp_path):

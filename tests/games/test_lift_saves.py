@@ -49,6 +49,47 @@ def test_the_deal_is_the_match_id_unless_given():
     assert other.decisions().match.tolist() == [1]
 
 
+# Copies.
+
+
+def test_a_copy_of_a_match_goes_on_as_the_match_does_and_apart_from_it():
+    game = Dice(slots=3, seed=5)
+    game.start([0], [77])
+    answer(game, 1)
+    game.copy_matches([0, 0], [2, 1])
+    assert game.decisions().match.tolist() == [77] * 3
+    assert game.draw(0) == game.draw(1) == game.draw(2)
+    while len(decisions := game.decisions()):
+        # The one in slot 1 uses up chance, the others do not.
+        game.act(np.arange(len(decisions)), (decisions.slot == 1).astype(np.int32)[:, None])
+    loaded = Dice(slots=3, seed=5)
+    loaded.start([0], [77])
+    answer(loaded, 1)
+    loaded.load([2, 1], loaded.save([0, 0]))
+    while len(decisions := loaded.decisions()):
+        loaded.act(np.arange(len(decisions)), (decisions.slot == 1).astype(np.int32)[:, None])
+    assert game.returns.tolist() == loaded.returns.tolist()
+    assert game.returns[0] == game.returns[2] != game.returns[1]
+
+
+def test_a_copy_has_the_answers_and_the_pay_of_its_match():
+    game = Fingers(slots=2)
+    game.start([0], [3])
+    decisions = game.decisions()
+    game.act([0], [[int(np.flatnonzero(decisions.mask[0])[0])]])
+    game.copy_matches([0], [1])
+    assert game.decisions().slot.tolist() == [0, 1]
+    assert game.decisions().seat.tolist() == [1, 1]
+    saved = game.save([0, 1])
+    assert all((array[:1] == array[1:2]).all() for array in (saved["match_ids"], saved["answers"]))
+
+
+def test_a_slot_without_a_match_has_no_copy():
+    game = Dice(slots=2)
+    with pytest.raises(GameError, match="Slot 0 has no match"):
+        game.copy_matches([0], [1])
+
+
 # Saving.
 
 

@@ -55,11 +55,15 @@ def seating(matches: np.ndarray) -> np.ndarray:
     return np.zeros((len(matches), 2), np.int32)
 
 
-def fleet(launcher: str, shards: int, lag: int = 0, slots: int = 8) -> ParallelCollector:
+def fleet(
+    launcher: str, shards: int, lag: int = 0, slots: int = 8, hang_seconds: float | None = None
+) -> ParallelCollector:
     """Return `shards` collectors of Kuhn poker, launched so."""
     firsts = [APART * number for number in range(shards)]
     builds = [partial(kuhn, first, slots) for first in firsts]
-    collector = ParallelCollector(builds, firsts, actor(), 2, launcher=launcher, lag=lag)
+    collector = ParallelCollector(
+        builds, firsts, actor(), 2, launcher=launcher, lag=lag, hang_seconds=hang_seconds
+    )
     collector.meet([], seating)
     return collector
 

@@ -28,6 +28,8 @@ TOKEN = uuid.uuid4().hex * 2
 """Of all clusters of a process: Ray reads it once."""
 STORE = 80 << 20
 """Bytes of a machine's object store: the least that Ray takes."""
+AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
+"""Processes of Ray that look for a killed head for a minute before they end."""
 FAST_DEATH = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
 """A machine that does not answer for two seconds is dead; Ray's own numbers are for larger ones."""
 
@@ -48,6 +50,8 @@ class RayMachines:
         self.address: str = started["address"]
         self.raylets: dict[int, int] = {int(k): v for k, v in started["raylets"].items()}
         """By number: the process of a machine's raylet."""
+        self.head: int = started["head"]
+        """The process of the first machine's raylet."""
 
     def add(self, **node: Any) -> int:
         """Add a machine and return its number."""
@@ -59,6 +63,10 @@ class RayMachines:
         """Kill a machine's raylet, and with it all that runs there."""
         self._do("kill", number=number)
         del self.raylets[number]
+
+    def kill_head(self) -> None:
+        """Kill the first machine with all that runs there, the cluster's own records included."""
+        self._do("kill_head")
 
     def close(self) -> None:
         with suppress(Exception):
@@ -72,12 +80,17 @@ class RayMachines:
                 pipe.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def leftover(self, seconds: float = 20.0) -> list[str]:
-        """Return the commands of processes with the mark that do not end within `seconds`."""
+    def leftover(self, seconds: float = 20.0, without: tuple[str, ...] = ()) -> list[str]:
+        """Return the commands of processes with the mark that do not end within `seconds`.
+
+        Those that begin with a word of `without` do not count.
+        """
         last = time.monotonic() + seconds
-        while (there := marked(self.mark)) and time.monotonic() < last:
+        while True:
+            there = [words for _, words in marked(self.mark) if not words.startswith(without)]
+            if not there or time.monotonic() > last:
+                return there
             time.sleep(0.2)
-        return [command for _, command in there]
 
     def _do(self, what: str, **more: Any) -> dict[str, Any]:
         self._program.stdin.write(json.dumps({"do": what, **more}) + "\n")
@@ -102,6 +115,8 @@ def environment_of(folder: Path) -> tuple[dict[str, str], str]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        # Where Ray notes the newest cluster: `--cluster auto` of this machine's user stays theirs.
+        "RAY_TMPDIR": str(folder),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "0",
         "OMP_NUM_THREADS": "1",
@@ -124,7 +139,7 @@ def driving(cluster: RayMachines) -> Iterator[RayMachines]:
     from lanista.cluster import session
 
     names = (MARK, "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER",
-             "RAY_USAGE_STATS_ENABLED")  # fmt: skip
+             "RAY_TMPDIR", "RAY_USAGE_STATS_ENABLED")  # fmt: skip
     before = {name: os.environ.get(name) for name in names}
     os.environ.update({name: cluster.environment[name] for name in names if name != MARK})
     try:
@@ -189,7 +204,7 @@ def main(folder: str) -> None:
 
     common: dict[str, Any] = {
         "num_cpus": 1, "object_store_memory": STORE, "node_ip_address": "127.0.0.1",
-        "temp_dir": f"{folder}/r", "include_dashboard": False,
+        "temp_dir": f"{folder}/ray", "include_dashboard": False,
     }  # fmt: skip
     cluster, nodes = Cluster(), {}
 
@@ -218,7 +233,8 @@ def main(folder: str) -> None:
                 add(dict(order["node"]))
             cluster.wait_for_nodes()
             raylets = {number: raylet(node) for number, node in nodes.items()}
-            reply = {"address": cluster.address, "raylets": raylets}
+            first = raylet(cluster.head_node)
+            reply = {"address": cluster.address, "raylets": raylets, "head": first}
         elif order["do"] == "add":
             number = add(order["node"])
             reply = {"number": number, "raylet": raylet(nodes[number])}
@@ -226,6 +242,9 @@ def main(folder: str) -> None:
             gone.add(order["number"])
             nodes[order["number"]].kill_raylet()
             nodes[order["number"]].kill_all_processes(check_alive=False, allow_graceful=False)
+        elif order["do"] == "kill_head":
+            head_node, cluster.head_node = cluster.head_node, None
+            head_node.kill_all_processes(check_alive=False, allow_graceful=False)
         elif order["do"] == "stop":
             break
         print(json.dumps(reply), flush=True)

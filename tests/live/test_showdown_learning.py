@@ -22,6 +22,7 @@ from lanista.live.files.game_file import GameFile, read
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
 from lanista.live.learner.ledger import reading
+from lanista.live.showdown import players
 from lanista.live.showdown.players import Folder
 from lanista.live.showdown.replays import replay_page, save_replay
 from lanista.live.showdown.table import Result
@@ -92,8 +93,9 @@ def test_the_learner_takes_games_of_the_server_and_updates_on_them(
 
 
 def test_a_policy_published_meanwhile_plays_the_next_battle(
-    showdown_url: str, tmp_path: Path
+    showdown_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(players, "PATIENCE", 600.0)  # A busy machine needs its time to load it.
     policies, spool = tmp_path / "policy", tmp_path / "spool"
     first = published(policies)
     source = Folder(policies, spool, SPEC)

@@ -46,8 +46,9 @@ def two(machines):
     """Make a fleet on the cluster, and give it with the one that plays in this thread."""
     collectors = []
 
-    def made(launcher="ray", lag=0, slots=8):
-        collectors.extend(fleet(name, SHARDS, lag, slots) for name in (launcher, "serial"))
+    def made(launcher="ray", lag=0, slots=8, hang_seconds=None):
+        for name in (launcher, "serial"):
+            collectors.append(fleet(name, SHARDS, lag, slots, hang_seconds))
         return collectors[-2:]
 
     yield made
@@ -121,6 +122,16 @@ def test_a_killed_actor_is_replaced_and_nothing_is_collected_twice(machines, two
     assert same_chunks(pair, 3, 1)
     assert any("is lost" in notice for notice in pair[0].take_notices())
     assert wait_for(lambda: same_chunks(pair, 1, 7) and len(set(places(pair[0]))) == 2, 600)
+
+
+def test_a_machine_that_hangs_is_taken_for_lost_and_nothing_is_collected_twice(machines, two):
+    pair = two("ray-threads", hang_seconds=1.0)
+    assert same_chunks(pair, 1)
+    (host,) = hosts(next(iter(machines.raylets.values())))
+    os.kill(host, signal.SIGSTOP)
+    assert same_chunks(pair, 3, 1)
+    assert any("is taken for hung" in notice for notice in pair[0].take_notices())
+    assert wait_for(lambda: host not in hosts(next(iter(machines.raylets.values()))), 600)
 
 
 def test_a_lost_machine_is_done_without_and_a_new_one_gets_its_share(machines, two):

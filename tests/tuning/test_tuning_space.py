@@ -84,7 +84,9 @@ def test_the_space_of_a_recipe_lies_around_its_own_values(name: str) -> None:
     settings = settings_of(name)
     space = default_space(settings)
     assert any(key.startswith("learning.lr") for key in space)
-    assert {"learning.epochs", "network.width"} <= set(space)
+    by_regrets = settings.learning.policy == "regret"
+    steps = "learning.regret.steps" if by_regrets else "learning.epochs"
+    assert {steps, "network.width"} <= set(space)
     assert {"rollouts.matches", "rollouts.unrolls"} & set(space)
     assert not any(key.startswith("learning.terms.value") for key in space)
     values = own_values(settings, space)

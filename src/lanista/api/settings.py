@@ -13,6 +13,7 @@ from typing import Any
 
 from lanista.pipeline.defaults import default_settings
 from lanista.pipeline.recipes import settings_of
+from lanista.pipeline.regret_rule import leaves_regrets
 from lanista.runs import start
 from lanista.runs.folder import folder_of, saved_settings
 from lanista.runs.serialise import SettingsError, plain
@@ -43,6 +44,7 @@ def run_settings(
             anchored=changes.get("supervised_checkpoint") is not None,
             iterations=changes.get("iterations"),
             seed=changes.get("seed", 0),
+            regrets=leaves_regrets(_words(changes)),
         )
     changes = plain(changes)
     if changes.get("game", settings.game) != settings.game:
@@ -85,6 +87,11 @@ def _leaves(changes: Mapping[str, Any], settings: object, where: str) -> Iterato
             yield from _leaves(value, inside, f"{where}{name}.")
         else:
             yield f"{where}{name}", value
+
+
+def _words(changes: Mapping[str, Any]) -> list[str]:
+    """Return the changes as words, where some have no value that could be written."""
+    return [f"{key}={value}" for key, value in _leaves(plain(changes), None, "")]
 
 
 def _text(key: str, value: Any) -> str:

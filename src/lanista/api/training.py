@@ -29,6 +29,7 @@ from lanista.runs.folder import folder_of
 from lanista.runs.serialise import build
 from lanista.training import loop
 from lanista.training.imitate import imitate as do_imitate
+from lanista.training.time_limit import TimeLimit
 
 OnEpoch = Callable[[Mapping[str, float]], object]
 """Is called with the numbers of an epoch once it is saved."""
@@ -56,8 +57,9 @@ def train(
     `recipe` is a recipe's name (`recipe_names()`), a settings file, a run folder, or a dict with
     the same keys; without it, settings are chosen by what is known of the `game`. `settings` change
     it, as `iterations=20, learning={"lr": 1e-3}`; a wrong one raises a `LanistaError` that names
-    the nearest. `minutes` are turned into iterations once, by measuring the first few. The policy
-    goes to `output`, its run folder is `output` + `.run`.
+    the nearest. `minutes` are turned into iterations once, by measuring the first few; where they
+    turn out slower, the run ends in time all the same. The policy goes to `output`, its run folder
+    is `output` + `.run`.
 
     `on_update(update, values)` is called after every update; if it returns True, the run is saved
     and ends. `on_notice(sentence)` hears what a user should know. `verbose` shows progress as the
@@ -68,11 +70,12 @@ def train(
     output = Path(output)
     refuse_unwritable("--output", output)
     resume = resume or checkpoint is not None
+    limit = None if minutes is None or resume else TimeLimit(60 * minutes)
     chosen = run_settings(recipe, settings, output, resume=resume)
     if isinstance(recipe, str | Path) and (sentence := recipes.taken_from(str(recipe))):
         (on_notice or say)(sentence)
-    if minutes is not None and not resume:
-        chosen = run_within(chosen, 60 * minutes)
+    if limit is not None:
+        chosen = run_within(chosen, limit.left)
     if recipe is None and not resume:
         for sentence in filter(None, (summary(chosen), few_updates(chosen))):
             (on_notice or say)(sentence)
@@ -84,6 +87,7 @@ def train(
             checkpoint=None if checkpoint is None else Path(checkpoint),
             stop=stop,
             observers=observers,
+            limit=limit,
         )
     return TrainingResult(
         policy_path=output,

@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanista.cluster.last_word import LastWord
+from lanista.cluster.reach import await_cluster, latest_cluster
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -30,6 +32,11 @@ OLDEST = (2, 54)
 """Ray before it has no token in all of its connections."""
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Ray's own switch: with 0 nothing of it listens beyond this machine."""
+JOIN_TRIES = 2
+"""How often Ray may try to join a cluster whose address answers."""
+_HEAD_GONE = "RAY_gcs_rpc_server_reconnect_timeout_s"
+"""Ray's own switch: how long a driver goes on without the cluster's head before Ray ends it."""
+_last_words: list[LastWord] = []
 
 
 def address() -> str | None:
@@ -83,6 +90,7 @@ def load() -> Any:
     refuse_missing()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Nothing is sent to anybody.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    os.environ.setdefault(_HEAD_GONE, "20")
     ray = importlib.import_module("ray")
     version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     if version < OLDEST:
@@ -152,14 +160,8 @@ def reread_environment() -> None:
 
 def on_loopback(named: str) -> bool:
     """Return whether the cluster at an address, or that of this machine (auto), stays within it."""
-    if named == "auto":
-        folder = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray"
-        try:
-            latest = (folder / "ray_current_cluster").read_text(encoding="utf-8").strip()
-        except OSError:
-            return False
-        named = os.environ.get("RAY_ADDRESS") or latest
-    return named.rpartition(":")[0] in ("127.0.0.1", "localhost", "[::1]")
+    place = latest_cluster() if named == "auto" else named
+    return place.rpartition(":")[0] in ("127.0.0.1", "localhost", "[::1]")
 
 
 def connect(cpus: int | None = None) -> Any:
@@ -181,19 +183,44 @@ def connect(cpus: int | None = None) -> Any:
     if named is None:
         ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
         return ray
+    await_cluster(named)
     try:
-        ray.init(address=named, **quiet)
+        with _few_retries():
+            ray.init(address=named, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise LanistaError(
             f"The cluster {named!r} cannot be joined: {first} Start one with `lanista cluster "
-            "start`, or name its HOST:PORT."
+            "start`, or name its HOST:PORT; machines need the token of the one that started it."
         ) from error
+    _last_words.append(LastWord(*_places(ray)))
     return ray
+
+
+@contextmanager
+def _few_retries() -> Iterator[None]:
+    """Let Ray try to join once or twice: it waits up to 40 s each time, by itself 20 times."""
+    constants = vars(importlib.import_module("ray._private.ray_constants"))
+    before = constants.get("NUM_REDIS_GET_RETRIES")
+    constants["NUM_REDIS_GET_RETRIES"] = JOIN_TRIES
+    try:
+        yield
+    finally:
+        constants["NUM_REDIS_GET_RETRIES"] = before
+
+
+def _places(ray: Any) -> tuple[str, str]:
+    """Return the address of the cluster, and where Ray's process on this machine listens."""
+    context = ray.get_runtime_context()
+    own = context.get_node_id()
+    raylets = [node["RayletSocketName"] for node in ray.nodes() if node["NodeID"] == own]
+    return context.gcs_address, raylets[0]
 
 
 def disconnect() -> None:
     """Leave the cluster; one of this process alone ends."""
+    while _last_words:
+        _last_words.pop().close()
     ray = load()
     if ray.is_initialized():
         ray.shutdown()

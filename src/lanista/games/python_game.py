@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,28 +38,12 @@ from lanista.games.contract import (
     Spec,
 )
 from lanista.games.hooks import Step, View, allows, read_step, write_mask, write_observation
+from lanista.games.match_state import Match
 from lanista.games.saving import marked, refuse_foreign
 from lanista.games.slots import Results, gone, refuse_rows, started
 from lanista.games.streams import Stream
 
 __all__ = ["PythonGame", "Step", "View"]
-
-
-@dataclass(eq=False)
-class _Match:
-    """One match in a slot."""
-
-    id: int
-    deal: int
-    state: Any
-    rng: Stream
-    turn: int = 0
-    playing: bool = True
-    views: dict[int, View] = field(default_factory=dict)
-    answers: dict[int, list[int]] = field(default_factory=dict)
-    history: list[int] = field(default_factory=list)
-    """Every answer so far, flat, by turn and seat."""
-    resampled: bool = False
 
 
 class PythonGame(Results):
@@ -127,7 +110,7 @@ class PythonGame(Results):
         self._observation_length = self.spec.observation.length
         super().__init__(slots, self.spec.seats)
         self._paid = np.zeros((slots, self.spec.seats), np.float32)
-        self._matches: list[_Match | None] = [None] * slots
+        self._matches: list[Match | None] = [None] * slots
         self._rows: list[tuple[int, int, dict[int, View]]] = []
 
     def _describe(self, settings: Mapping[str, Any]) -> Spec:
@@ -162,7 +145,7 @@ class PythonGame(Results):
         for array in self._per_seat():
             array[slot] = 0
         rng = Stream.keyed(self.seed, deal, 0, "chance")
-        match = _Match(match_id, deal, self.deal(rng), rng)
+        match = Match(match_id, deal, self.deal(rng), rng)
         self._matches[slot] = match
         self._look(slot, match)
 
@@ -270,6 +253,18 @@ class PythonGame(Results):
                 array[chosen] = rows
             raise
 
+    def copy_matches(self, sources: Any, slots: Any) -> None:
+        """Put a copy of the match in each of `sources` into the slot beside it, to be played on.
+
+        The same as to save and load, without playing the answers again.
+        """
+        chosen = read_slots(slots, self.slots)
+        copied = [self._started(slot) for slot in whole_numbers("sources", sources).tolist()]
+        for slot, match in zip(chosen.tolist(), copied, strict=True):
+            self._matches[slot] = match.copied(self.copy(match.state))
+        for array in self._per_seat():
+            array[chosen] = array[sources]
+
     def _refuse_unfit(self, saved: Saved, matches: int) -> None:
         number = ((), np.dtype(np.int64))
         answers = ((self.spec.seats, len(self.spec.heads)), np.dtype(np.int32))
@@ -297,7 +292,7 @@ class PythonGame(Results):
             if match.playing and len(match.answers) == len(match.views):
                 raise self._foreign()
 
-    def _replay(self, slot: int, match: _Match, history: list[int]) -> None:
+    def _replay(self, slot: int, match: Match, history: list[int]) -> None:
         heads = len(self.spec.heads)
         while len(match.history) < len(history):
             if not match.playing:
@@ -308,7 +303,7 @@ class PythonGame(Results):
                 self._take(match, seat, history[start : start + heads])
             self._advance(slot, match)
 
-    def _take(self, match: _Match, seat: int, answer: list[int]) -> None:
+    def _take(self, match: Match, seat: int, answer: list[int]) -> None:
         right = len(answer) == len(self.spec.heads) and seat in match.views
         if not right or not allows(self.spec, match.views[seat], answer):
             raise self._foreign()
@@ -330,7 +325,7 @@ class PythonGame(Results):
 
     # Inside.
 
-    def _advance(self, slot: int, match: _Match) -> None:
+    def _advance(self, slot: int, match: Match) -> None:
         seats = sorted(match.answers)
         for seat in seats:
             self.reward[slot, seat] = self.shaping[slot, seat] = 0
@@ -353,7 +348,7 @@ class PythonGame(Results):
         else:
             self._look(slot, match)
 
-    def _finish(self, slot: int, match: _Match, step: Step) -> None:
+    def _finish(self, slot: int, match: Match, step: Step) -> None:
         match.playing = False
         match.views = {}
         self.done[slot] = True
@@ -364,7 +359,7 @@ class PythonGame(Results):
         self.reward[slot] += self.returns[slot] - self._paid[slot]
         self.place[slot] = 1 + (self.returns[slot][None, :] > self.returns[slot][:, None]).sum(1)
 
-    def _look(self, slot: int, match: _Match) -> None:
+    def _look(self, slot: int, match: Match) -> None:
         match.views = {}
         with self.observing():
             for seat in range(self.spec.seats):
@@ -390,7 +385,7 @@ class PythonGame(Results):
                     f"{match.turn}; see the decision's mask."
                 )
 
-    def _started(self, slot: int) -> _Match:
+    def _started(self, slot: int) -> Match:
         return started(self._matches, slot)
 
     def _per_seat(self) -> tuple[NDArray[Any], ...]:

@@ -37,6 +37,9 @@ _FEWEST_EPOCHS = 4
 _JUDGED_SHARE = 0.2
 """Of a run's time, beyond which its evaluations have fewer matches."""
 _FEWEST_JUDGED = 20
+_PLANNED_SHARE = 0.93
+"""Of a single run's iterations that would fit: schedules then come to their end in time, though
+some iterations take longer than those that were measured."""
 _REHEARSAL = "rehearsal/seconds"
 _FEWEST_REHEARSALS = 10
 """How many times as long as its rehearsal a budget is at least, to be mostly work."""
@@ -81,13 +84,13 @@ def run_within(
     if sentence := too_short(planned.budget):
         say(sentence)
     timed = planned.run_settings(recipe.stages.names[0])
-    save_every = min(settings.checkpoints.save_every, timed.evaluation.every or timed.iterations)
+    iterations = max(1, int(_PLANNED_SHARE * timed.iterations))
+    every = timed.evaluation.every and max(1, int(_PLANNED_SHARE * timed.evaluation.every))
+    save_every = min(settings.checkpoints.save_every, every or iterations)
     return replace(
         settings,
-        iterations=timed.iterations,
-        evaluation=replace(
-            settings.evaluation, every=timed.evaluation.every, matches=timed.evaluation.matches
-        ),
+        iterations=iterations,
+        evaluation=replace(settings.evaluation, every=every, matches=timed.evaluation.matches),
         checkpoints=replace(settings.checkpoints, save_every=save_every),
         league=timed.league,
     )

@@ -21,9 +21,16 @@ from lanista.pipeline.game_sample import (
     bot_strengths,
     endings_of,
     sample_of,
+    traversal_of,
 )
 from lanista.pipeline.recipe import TOP
 from lanista.pipeline.recipes import alphastar
+from lanista.pipeline.regret_rule import (
+    LARGEST_TRAVERSAL,
+    fits_regrets,
+    learns_regrets,
+    regret_settings,
+)
 from lanista.runs.serialise import plain
 from lanista.runs.settings import (
     SELF,
@@ -82,10 +89,12 @@ def default_settings(
     anchored: bool = False,
     iterations: int | None = None,
     seed: int = 0,
+    regrets: bool = True,
 ) -> RunSettings:
     """Return the settings of a run of `game` that nobody chose any for.
 
-    With `vtrace` they are AlphaStar's, made for a policy that can play: `anchored` to it.
+    With `vtrace` they are AlphaStar's, made for a policy that can play: `anchored` to it. Without
+    `regrets` no game is learned by regrets.
     """
     values = dict(game_settings or {})
     spec = registry.spec_of(game, seed=seed, **values)
@@ -96,6 +105,9 @@ def default_settings(
     game_entry = registry.entry(game)
     bots, quick = registry.bot_names(game_entry), registry.quick_bots(game_entry)
     sample = sample_of(game, values, seed)
+    if regrets and not vtrace and fits_regrets(spec):
+        moves = traversal_of(game, values, seed, LARGEST_TRAVERSAL)
+        sample = replace(sample, traversal=moves)
     if vtrace:
         chosen = alphastar(anchored=anchored)
         chosen = replace(chosen, iterations=chosen.iterations if iterations is None else iterations)
@@ -114,10 +126,14 @@ def default_settings(
 
 
 def default_recipe(
-    game: str, game_settings: Mapping[str, Any] | None = None, seed: int = 0
+    game: str,
+    game_settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    *,
+    regrets: bool = True,
 ) -> dict[str, Any]:
     """Return the pipeline for a game that nobody wrote a recipe for: learn, evaluate, report."""
-    values = plain(default_settings(game, game_settings, seed=seed))
+    values = plain(default_settings(game, game_settings, seed=seed, regrets=regrets))
     run = {name: value for name, value in values.items() if name not in TOP}
     return {
         "game": game,
@@ -146,6 +162,8 @@ def choose(
     """
     if strengths:
         return _taught(spec, strengths, iterations)
+    if learns_regrets(spec, sample):
+        return regret_settings(spec, sample, iterations, _network(spec))
     return RunSettings(
         iterations=iterations,
         network=_network(spec),

@@ -5,6 +5,7 @@ Knows nothing of what is chosen by it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ class Sample:
     rare: float = 0.0
     """Where nearly all matches pay alike, and the few others are what there is to learn: a quarter
     of how far the furthest of those lies from the rest. Otherwise 0."""
+    traversal: float = math.inf
+    """Moves of a match in which one seat tries all its choices, others and chance being drawn;
+    infinite where nobody measured it."""
 
 
 def sample_of(game: str, game_settings: Mapping[str, Any], seed: int = 0) -> Sample:
@@ -68,6 +72,29 @@ def _solo(first: int, matches: int, seats: int) -> Schedule:
     """Return matches in which one player has all seats."""
     ids = np.arange(first, first + matches, dtype=np.int64)
     return Schedule(ids, ids, np.zeros((matches, seats), np.int32))
+
+
+def traversal_of(
+    game: str, game_settings: Mapping[str, Any], seed: int = 0, most: float = math.inf
+) -> float:
+    """Return the moves of a traversal, for the seat that makes more, without making one.
+
+    In random matches each move stands for as many as the product of the seat's choices up to it
+    (Knuth's estimate of the size of a tree), so the mean is right however large it is. Nobody
+    plays on once it is more than `most`.
+    """
+    matches = min(_MATCHES, registry.slots_for(game, _MATCHES))
+    with closing(registry.make(game, slots=matches, seed=seed, **game_settings)) as made:
+        bot = registry.make_bot(game, "random", made.spec, seed)
+        stands_for = np.ones((matches, made.spec.seats))
+        moves = np.zeros(made.spec.seats)
+        made.start(np.arange(matches), np.arange(matches))
+        while moves.max() <= most * matches and len(decisions := made.decisions()):
+            slot, rows = decisions.slot.copy(), np.arange(len(decisions))
+            stands_for[slot, decisions.seat] *= decisions.mask.sum(1)
+            moves += stands_for[slot].sum(0)
+            made.act(rows, bot.act(decisions, rows))
+    return float(moves.max() / matches)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from lanista.pipeline.recipe import (
     with_overrides,
 )
 from lanista.pipeline.recipes import find
+from lanista.pipeline.regret_rule import leaves_regrets
 from lanista.pipeline.resolve_recipe import settled
 from lanista.pipeline.runner import saved_recipe
 from lanista.pipeline.settings_summary import few_updates, summary
@@ -124,7 +125,7 @@ class Request:
     def _asked(self, folder: Path) -> PipelineRecipe:
         """Return the recipe, or what the folder has of it, with the overrides put in."""
         if self.game is not None:
-            chosen = default_recipe(self.game, *self._of_game())
+            chosen = default_recipe(self.game, *self._of_game(), regrets=self._regrets())
             recipe = settled(load_recipe(self._changed(chosen)))
             refuse_unready(recipe, folder)
             return recipe
@@ -146,6 +147,12 @@ class Request:
         words = [word for word in self.overrides if word.startswith(("game_settings", "seed="))]
         named = with_overrides({"game_settings": {}, "seed": 0}, words)
         return named["game_settings"], named["seed"]
+
+    def _regrets(self) -> bool:
+        """Whether nothing is asked for that regret learning has no use for."""
+        words = [word.removeprefix("stages.rl.") for word in self.overrides]
+        other = ("stages.", "shares")
+        return not self.cluster and leaves_regrets(w for w in words if not w.startswith(other))
 
     def _changed(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a recipe's values with the overrides put in."""

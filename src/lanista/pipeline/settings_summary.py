@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lanista.games.trees.exact import FAMILY, SMALL_GAMES
+from lanista.learn.regret.settings import Regret
 from lanista.learn.schedule_kinds import Constant, Delay
 from lanista.learn.schedules import parse_schedule
+from lanista.learn.settings import Learning
 from lanista.runs.settings import RunSettings
 
 FEW_UPDATES = 50
@@ -23,10 +25,12 @@ def summary(settings: RunSettings) -> str:
         else f"{rollouts.matches} matches"
     )
     against = ", ".join(evaluation.bots) or "nobody"
+    by_regrets = learning.policy == "regret"
     items = {
         "game": ", ".join(f"{name} {value}" for name, value in settings.game_settings.items()),
         "algorithm": learning.policy,
-        "terms": "; ".join(f"{name} {_shown(weight)}" for name, weight in learning.terms.items()),
+        "terms": "" if by_regrets else _terms(learning),
+        "sampling": _sampling(learning) if by_regrets else "",
         "learning rate": _shown(learning.lr),
         "network": f"{network.kind} {network.resolved_width}x{network.resolved_layers}",
         "teacher": rollouts.teacher,
@@ -36,6 +40,18 @@ def summary(settings: RunSettings) -> str:
     }
     lines = [f"  {name:<14} {value}" for name, value in items.items() if value]
     return "\n".join([f"Settings for {settings.game}:", *lines])
+
+
+def _terms(learning: Learning) -> str:
+    return "; ".join(f"{name} {_shown(weight)}" for name, weight in learning.terms.items())
+
+
+def _sampling(learning: Learning) -> str:
+    """Return how regrets are sampled and learned."""
+    regret = learning.regret or Regret()
+    return (
+        f"{regret.sampling}; {regret.steps} steps on regrets, {regret.average_steps} on the average"
+    )
 
 
 def _exactly(settings: RunSettings) -> str:

@@ -19,6 +19,7 @@ from lanista.rollout.collect_worker import Build, Make, Order, Played
 from lanista.rollout.collector import LEARNER, Seating
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.server import InferenceServer
+from lanista.rollout.launchers.hangs import HANG_SECONDS
 from lanista.rollout.launchers.plan import PATIENCE, Desk, Launched, Message, Plan, Worker
 from lanista.rollout.launchers.table import LAUNCHERS
 from lanista.rollout.opponent_sampler import OpponentSampler
@@ -43,12 +44,14 @@ class ParallelCollector:
         lag: int = 0,
         desk: Desk | None = None,
         sends: bool = False,
+        hang_seconds: float | None = None,
     ) -> None:
         """Have a worker for each of `builds`, with match ids from `first_matches` on.
 
         `actor` has the weights they play with. They are started when they are first needed. With a
         `desk` processes have no networks and ask there. `sends`: workers within this process put
-        what they played on the actor's device, where the parts are joined.
+        what they played on the actor's device, where the parts are joined. `hang_seconds`: how long
+        a machine of a cluster may owe an answer.
         """
         self.actor, self.builds, self.launcher, self.lag = actor, tuple(builds), launcher, lag
         self.update = 0
@@ -62,6 +65,7 @@ class ParallelCollector:
         self.notices: list[str] = []
         """What the user should know; whoever tells it takes it out."""
         self._desk, self._sends = desk, sends
+        self._hang_seconds = HANG_SECONDS if hang_seconds is None else hang_seconds
         self._central: InferenceServer | None = None
         self._next = list(first_matches)
         self._workers: list[Worker] = []
@@ -215,6 +219,7 @@ class ParallelCollector:
             lag=self.lag,
             desk=self._desk,
             sends=self._sends,
+            hang_seconds=self._hang_seconds,
         )
         launched = self._launched = LAUNCHERS.named(self.launcher).load()(plan)
         self._workers, self._central = launched.workers, launched.server

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lanista.data.traversals import ChoiceRows, Traversals, joined
 from lanista.errors import LanistaError
 from lanista.games.contract import Decisions, Game, Spec
+from lanista.games.python_game import PythonGame
 
 Strategy = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.float64]]
 """From observations and masks to probabilities, a row each."""
@@ -168,7 +169,7 @@ class Traverser:
         copied = step.child != source
         if copied.any():
             children = step.child[copied]
-            self.game.load(children, self.game.save(source[copied]))
+            copy_matches(self.game, source[copied], children)
             self._active[children] = True
             self._on_the_way[children] = self.branching.kind == "external"
             grown[children] = grown[source[copied]]
@@ -221,6 +222,14 @@ class Traverser:
     def _joined(self, parts: list[ChoiceRows]) -> ChoiceRows:
         spec = self.spec
         return joined(parts, spec.observation.length, spec.choices, spec.observation.dtype)
+
+
+def copy_matches(game: Game, sources: NDArray[np.int64], slots: NDArray[np.int64]) -> None:
+    """Put copies of matches into other slots; a game in Python need not play them again for it."""
+    if isinstance(game, PythonGame):
+        game.copy_matches(sources, slots)
+    else:
+        game.load(slots, game.save(sources))
 
 
 def exploring(

@@ -76,6 +76,10 @@ class Rollouts:
     lag: int = 0
     """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
     turns. 1 or more: the workers play ahead while the learner learns."""
+    hang_seconds: float | None = None
+    """Clusters (launchers ray and ray-threads): a machine that owes an answer and keeps the learner
+    waiting for so long is taken for hung, and its part is played elsewhere. Never less than ten
+    times the slowest chunk so far; none: 120."""
     bot_threads: int | None = None
     """Threads beside the workers in which slow bots of compiled games think, a part of their
     decisions in each. None: the workers ask them themselves. No number depends on it."""
@@ -139,6 +143,10 @@ class Rollouts:
             raise SettingsError(
                 f"rollouts.bot_threads is {self.bot_threads}; give 1 to {MOST_WORKERS}, or leave "
                 "it out."
+            )
+        if self.hang_seconds is not None and not 1 <= self.hang_seconds < float("inf"):
+            raise SettingsError(
+                f"rollouts.hang_seconds is {self.hang_seconds}; give at least 1, or leave it out."
             )
         if not 0 <= self.lag <= MOST_LAG:
             raise SettingsError(f"rollouts.lag is {self.lag}; give 0 to {MOST_LAG}.")

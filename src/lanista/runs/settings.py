@@ -352,7 +352,7 @@ def on_cluster(settings: RunSettings) -> tuple[RunSettings, str]:
 
 MAY_CHANGE = (
     "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
-    "rollouts.graphs", "rollouts.bot_threads", "learning.graphs",
+    "rollouts.graphs", "rollouts.bot_threads", "rollouts.hang_seconds", "learning.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(

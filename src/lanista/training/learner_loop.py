@@ -138,6 +138,7 @@ class LearnerLoop:
         launcher, lag = rollouts.launcher, rollouts.lag
         desk = desk_of(settings, networks, seats)
         how: dict[str, Any] = {"launcher": launcher, "lag": lag, "sends": sends(settings)}
+        how["hang_seconds"] = rollouts.hang_seconds
         return ParallelCollector(builds, firsts, actor, seats, desk=desk, **how)
 
     def meet(self, meetings: Sequence[Meeting]) -> None:

@@ -46,6 +46,7 @@ from lanista.training.loops import loop_of
 from lanista.training.meta_games import mixture_values, play_missing_pairs
 from lanista.training.observers import Observer, Observers
 from lanista.training.ranks import begin, refuse_ranks
+from lanista.training.time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from lanista.exploiters.league_exploiters import BesideMain, Tested
@@ -64,8 +65,11 @@ def train(
     observers: Sequence[Observer] = (),
     findings: bool = True,
     ranks: Ranks | None = None,
+    limit: TimeLimit | None = None,
 ) -> int:
     """Train to the end, or until `stop()`; return 0, or 130 when stopped with all saved.
+
+    Where a `limit` comes first, the run ends there, evaluated and saved.
 
     A run that is resumed, at its newest good checkpoint or at `checkpoint`, must be given settings
     that do not make it another run. `folder` is the run's, FILE.run beside the output unless given.
@@ -90,7 +94,7 @@ def train(
     ):
         begin(ranks, settings)
         trainer = _Trainer(run, settings, population, Observers(observers), stop)
-        trainer.says_findings = findings
+        trainer.says_findings, trainer.limit = findings, limit
         code = trainer.go(checkpoint)
     if settings.checkpoints.slim:
         write_needed(output, folder)
@@ -157,6 +161,9 @@ class _Trainer:
         self.best = BestKeeper(run, settings)
         self.watch = Watch([*population.trainings])
         self.says_findings = True
+        self.limit: TimeLimit | None = None
+        self.is_last = False
+        """Whether there is no time for an iteration after this one."""
         self.beside: BesideMain | None = None
         """Who trains exploiters while the main goes on; None: nobody does."""
         self.saved = -1
@@ -249,9 +256,10 @@ class _Trainer:
 
     def _iterations(self) -> int:
         population, total = self.population, self.settings.iterations
-        while population.iteration < total:
+        while population.iteration < total and not self.is_last:
             if not self._round():
                 return INTERRUPTED
+            self.is_last = self.limit is not None and self.limit.is_last()
             *earlier, (number, values) = population.iterate()
             for entry in earlier:
                 self._log(*entry)
@@ -273,11 +281,21 @@ class _Trainer:
             self.recorded = population.iteration
             stopping = self.stop()
             if stopping or self._due(self.settings.checkpoints.save_every):
-                self._save(must=stopping or population.iteration >= total)
+                self._save(must=stopping or self._over)
             if stopping and population.iteration < total:
                 return INTERRUPTED
         self._write_output()
+        if population.iteration < total:
+            self._say(
+                f"The time for this run is over after {population.iteration:,} of its {total:,} "
+                "iterations; resumed, it goes on from there."
+            )
         return 0
+
+    @property
+    def _over(self) -> bool:
+        """Whether the run ends with this iteration."""
+        return self.is_last or self.population.iteration >= self.settings.iterations
 
     def _judge_start(self) -> None:
         """Evaluate the supervised policy that the run begins from: what it must not fall below.
@@ -445,9 +463,8 @@ class _Trainer:
         """Hand over the best policy where the newest is significantly weaker."""
         population = self.population
         if (judgement := judgements.get(population.main.name)) is not None:
-            last = population.iteration >= self.settings.iterations
             update = population.update
-            self._say(self.best.judged(judgement, population.main, update, last=last))
+            self._say(self.best.judged(judgement, population.main, update, last=self._over))
 
     def _say_findings(self) -> None:
         """Tell the user, once, of everything that is wrong with the run so far."""
@@ -473,8 +490,7 @@ class _Trainer:
         self.run.metrics.add_rows([EventRow(update, kind, player, body)])
 
     def _due(self, every: int) -> bool:
-        iteration = self.population.iteration
-        return iteration % every == 0 or iteration >= self.settings.iterations
+        return self.population.iteration % every == 0 or self._over
 
     def _evaluate(self) -> dict[str, Judgement]:
         """Judge every learner, where that is due; by its name. Exploiters meet the pool alone."""

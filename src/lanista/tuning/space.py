@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lanista.errors import LanistaError
+from lanista.learn.regret.settings import Regret
+from lanista.learn.settings import Learning
 from lanista.runs.serialise import plain, read_value
 from lanista.runs.settings import RunSettings, may_change
 
@@ -128,12 +130,11 @@ def default_space(settings: RunSettings) -> dict[str, Range]:
     space: dict[str, Range] = {}
     for key, value in _numbers("learning.lr", values["learning"]["lr"], ("start", "end")):
         space[key] = _around(value, 4)
-    space["learning.epochs"] = Range("int", 1, max(4, 2 * learning.epochs))
-    space["learning.minibatches"] = _multiples(learning.minibatches, (0.5, 1, 2, 4))
+    space |= _steps(learning)
     size = "unrolls" if rollouts.streaming else "matches"
     space[f"rollouts.{size}"] = _multiples(getattr(rollouts, size), (0.25, 0.5, 1, 2))
     for term, weight in values["learning"]["terms"].items():
-        if term not in _KEPT_TERMS:
+        if term not in _KEPT_TERMS and learning.policy != "regret":
             for key, value in _numbers(f"learning.terms.{term}", weight, ("start",)):
                 space[key] = _around(value, 4)
     if learning.rnad:
@@ -144,6 +145,19 @@ def default_space(settings: RunSettings) -> dict[str, Range]:
         # Schedules fade over the iterations.
         space["iterations"] = _multiples(settings.iterations, (0.25, 0.5, 1, 2))
     return {key: scope for key, scope in space.items() if len(set(scope.ends())) > 1}
+
+
+def _steps(learning: Learning) -> dict[str, Range]:
+    """Return ranges of how often an iteration's experience is learned from."""
+    if learning.policy == "regret":
+        regret = learning.regret or Regret()
+        steps = {name: getattr(regret, name) for name in ("steps", "average_steps")}
+        factors = (0.5, 1, 2, 4)
+        return {f"learning.regret.{name}": _multiples(n, factors) for name, n in steps.items()}
+    return {
+        "learning.epochs": Range("int", 1, max(4, 2 * learning.epochs)),
+        "learning.minibatches": _multiples(learning.minibatches, (0.5, 1, 2, 4)),
+    }
 
 
 def _numbers(key: str, value: Any, parts: Sequence[str]) -> Iterator[tuple[str, float]]:

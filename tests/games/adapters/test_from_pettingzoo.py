@@ -177,6 +177,18 @@ def test_a_saved_match_goes_on_in_another_game() -> None:
     np.testing.assert_array_equal(game.decisions().observation, other.decisions().observation)
 
 
+def test_a_copied_match_goes_on_in_an_environment_of_its_own() -> None:
+    game = pennies(2, 3)
+    game.start([0], [6])
+    game.act([0, 1], game.decisions().mask[:, :2] * 0)
+    game.copy_matches([0], [1])
+    decisions = game.decisions()
+    assert decisions.slot.tolist() == [0, 0, 1, 1]
+    np.testing.assert_array_equal(decisions.observation[:2], decisions.observation[2:])
+    game.act([2, 3], decisions.mask[2:, :2] * 0)
+    assert (game.decisions().slot == 0).sum() == 2
+
+
 @pytest.fixture
 def declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a package that declares the environments of this folder, as an installer does."""

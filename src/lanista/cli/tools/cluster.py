@@ -71,6 +71,7 @@ class ClusterJoin:
     def run(self) -> int:
         """Become `ray start --address`."""
         from lanista.cluster import session
+        from lanista.cluster.reach import await_cluster
 
         session.refuse_missing()
         session.require_token(create=False)
@@ -79,6 +80,7 @@ class ClusterJoin:
                 f"The cluster at {self.address} stays within one machine, which is in it already; "
                 "start it with --host and an address that others reach, then join that."
             )
+        await_cluster(self.address)
         words = [f"--address={self.address}"]
         if self.host is not None:
             words.append(f"--node-ip-address={self.host}")

@@ -23,6 +23,7 @@ from lanista.nets.settings import Size
 if TYPE_CHECKING:
     from lanista.learn.update.ranks import Ranks
     from lanista.runs.settings import RunSettings
+    from lanista.training.time_limit import TimeLimit
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 
@@ -52,7 +53,8 @@ class RL:
     iterations: Annotated[int | None, optional("N")] = None
     """Rounds of collecting experience and learning from it."""
     minutes: Annotated[float | None, optional("M")] = None
-    """How long the run may take; turned into iterations once, by measuring the first few."""
+    """How long the run may take; turned into iterations once, by measuring the first few. Where
+    they turn out slower, the run ends in time all the same, evaluated."""
     actor_rollouts: Annotated[int | None, optional("N")] = None
     """Unrolls (or whole matches, if the settings say so) of an iteration."""
     learner_updates: Annotated[int | None, optional("N")] = None
@@ -107,6 +109,7 @@ class RL:
             return follow(ranks) if ranks.rank else self._train(ranks)
 
     def _train(self, ranks: Ranks | None = None) -> int:
+        limit = self._limit()  # Loading torch is part of the time.
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cluster.session import using
         from lanista.interrupt import stopping
@@ -119,7 +122,7 @@ class RL:
         resume = self.resume or self.checkpoint is not None
         if not resume:  # Before the game is sampled and the machine measured.
             refuse_existing(self.output, folder_of(self.output))
-        settings = clustered(self._settings(resume), self.cluster)
+        settings = clustered(self._settings(resume, limit), self.cluster)
         screen, last = display(), LastEvaluation()
         trackers = Trackers(self.tensorboard, self.wandb)
         observers = [screen, last, *trackers.of(folder_of(self.output), screen.message)]
@@ -133,6 +136,7 @@ class RL:
                 stop=stop,
                 observers=observers,
                 ranks=ranks,
+                limit=limit,
             )
         if last.sentence:
             print(last.sentence)
@@ -151,7 +155,7 @@ class RL:
         filed = (folder_of(self.output) / VALUE).is_file()
         return " (with --search 64 it looks ahead before it moves)" if filed else ""
 
-    def _settings(self, resume: bool) -> RunSettings:
+    def _settings(self, resume: bool, limit: TimeLimit | None = None) -> RunSettings:
         """Return the settings that the flags ask for."""
         from lanista.pipeline.recipes import settings_of, taken_from
         from lanista.pipeline.settings_summary import few_updates, summary
@@ -173,8 +177,8 @@ class RL:
         else:
             settings = self._untuned(words)
         settings = apply_overrides(with_flags(settings, self), words)
-        if self.minutes is not None:
-            settings = self._timed(settings)
+        if limit is not None:
+            settings = self._timed(settings, limit)
         # A policy to begin from may yet be refused, in a sentence of its own.
         begins = self.supervised_checkpoint is not None or self.kl_coef is not None
         chosen_here = not (resume or begins) and self.config is None
@@ -214,7 +218,16 @@ class RL:
             anchored=self.supervised_checkpoint is not None,
             iterations=self.iterations,
             seed=named.seed,
+            regrets=self._regrets(words),
         )
+
+    def _regrets(self, words: Sequence[str]) -> bool:
+        """Whether nothing is asked for that regret learning has no use for."""
+        from lanista.pipeline.regret_rule import leaves_regrets
+        from lanista.runs.settings import RunSettings
+
+        alone = self.ranks is None and "WORLD_SIZE" not in os.environ and self.cluster is None
+        return alone and leaves_regrets([*words, *flags_given(RunSettings(), self)])
 
     @property
     def _vtrace(self) -> bool:
@@ -225,15 +238,22 @@ class RL:
         )  # fmt: skip
         return any(getattr(self, name) is not None for name in names)
 
-    def _timed(self, settings: RunSettings) -> RunSettings:
+    def _timed(self, settings: RunSettings, limit: TimeLimit) -> RunSettings:
         from lanista.pipeline.budget import run_within
 
-        assert self.minutes is not None
-        if not 0 < self.minutes < float("inf"):
-            raise LanistaError(f"--minutes is {self.minutes:g}; give a number above 0.")
         say = partial(print, file=sys.stderr, flush=True)
         say("Measuring how fast this machine is.")
-        return run_within(settings, 60 * self.minutes, say)
+        return run_within(settings, limit.left, say)
+
+    def _limit(self) -> TimeLimit | None:
+        """Return when the run has to end, counted from now; None: nobody said."""
+        from lanista.training.time_limit import TimeLimit
+
+        if self.minutes is None:
+            return None
+        if not 0 < self.minutes < float("inf"):
+            raise LanistaError(f"--minutes is {self.minutes:g}; give a number above 0.")
+        return TimeLimit(60 * self.minutes)
 
 
 def clustered(settings: RunSettings, cluster: str | None) -> RunSettings:

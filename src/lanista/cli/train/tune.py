@@ -146,6 +146,7 @@ class Tune:
         """Return the settings that are searched around."""
         from lanista.pipeline.defaults import default_settings
         from lanista.pipeline.recipes import settings_of, taken_from
+        from lanista.pipeline.regret_rule import leaves_regrets
         from lanista.runs.settings import apply_overrides
 
         if self.recipe and self.game:
@@ -154,7 +155,9 @@ class Tune:
         if self.cpu:
             words.append("device=cpu")
         if self.game:
-            return apply_overrides(default_settings(self.game), words)
+            varied = [*words, *(self._space() if self.search or self.space else ())]
+            regrets = leaves_regrets(varied)
+            return apply_overrides(default_settings(self.game, regrets=regrets), words)
         if notice := taken_from(self.recipe):
             print(notice, file=sys.stderr, flush=True)
         return apply_overrides(settings_of(self.recipe), words)

@@ -176,6 +176,10 @@ class FromPettingZoo(PythonGame):
             raise GameError(f"{self.spec.name} takes no seed, so its matches cannot be saved.")
         return super().save(slots)
 
+    def copy_matches(self, sources: Any, slots: Any) -> None:
+        """Play matches again for their copies: an environment may hold what cannot be copied."""
+        self.load(slots, self.save(sources))
+
     def close(self) -> None:
         """Close every environment that was made."""
         for env in self._environments.values():

@@ -145,6 +145,13 @@ class OpenSpiel(PythonGame):
         """Return the same position, to be played on."""
         return _Position(state.state.clone(), [*state.paid])
 
+    def copy_matches(self, sources: Any, slots: Any) -> None:
+        """Copy matches; where chance is inside the game, copies would draw from it together."""
+        if self._sampled:
+            self.load(slots, self.save(sources))
+        else:
+            super().copy_matches(sources, slots)
+
     def play_out(self, state: _Position, stream: Stream) -> float:
         """Return what seat 0 gets by uniformly random moves to the end, in a game of turns."""
         inner = state.state.clone()

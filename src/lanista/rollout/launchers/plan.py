@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from lanista.rollout.collect_worker import Weights, take_up
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.server import InferenceServer
+from lanista.rollout.launchers.hangs import HANG_SECONDS
 
 PATIENCE = 10.0
 """How many seconds workers have to end by themselves when their work is over."""
@@ -93,6 +94,8 @@ class Plan:
     """Where separate processes ask for choices; None: they have networks of their own."""
     sends: bool = False
     """Workers of this process put what they played on the actor's device."""
+    hang_seconds: float = HANG_SECONDS
+    """How long a machine may owe an answer before it is taken for hung."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,12 @@ from lanista.cluster import session
 from lanista.cluster.identity import identity
 from lanista.errors import LanistaError
 from lanista.rollout.collect_worker import Played, carried
-from lanista.rollout.inference.actor import Actor
+from lanista.rollout.launchers.hangs import HangWatch
 from lanista.rollout.launchers.placement import Machine, spread
 from lanista.rollout.launchers.plan import PATIENCE, Launched, Plan
-from lanista.rollout.launchers.processes import WorkerError, arrays_of
-from lanista.rollout.launchers.ray_host import QUEUE, Answer, Chunk, Company, Host, Question
+from lanista.rollout.launchers.processes import WorkerError
+from lanista.rollout.launchers.ray_host import Answer, Chunk, Company, Question, hosted
+from lanista.rollout.launchers.ray_weights import RayWeights
 from lanista.rollout.launchers.ray_worker import RayWorker, Station
 from lanista.rollout.launchers.restarts import Restarts
 
@@ -50,31 +51,6 @@ class Piece:
     """Bytes of what was played."""
 
 
-class RayWeights:
-    """The weights of the last updates in the object store, a reference for each version."""
-
-    def __init__(self, fleet: Fleet, actor: Actor, lag: int) -> None:
-        self._fleet, self._actor, self._lag = fleet, actor, lag
-        self.references: dict[int, Any] = {}
-        self.newest = 0
-        self._put(0)
-
-    def publish(self, version: int) -> None:
-        """Put the weights as they are now for the orders that name `version`."""
-        self._put(version)
-        self._fleet.look()
-
-    def close(self) -> None:
-        self.references = {}
-
-    def _put(self, version: int) -> None:
-        self.newest = version
-        oldest = version - self._lag
-        self.references = {old: ref for old, ref in self.references.items() if old >= oldest}
-        # The store copies them once; a machine fetches them once for all of its workers.
-        self.references[version] = self._fleet.ray.put(arrays_of(self._actor))
-
-
 class Fleet:
     """The machines of a run, their actors, and which shard is where."""
 
@@ -93,7 +69,8 @@ class Fleet:
         self._closed = False
         self._unsent: dict[str, tuple[Station, list[Question]]] = {}
         """By machine: questions that go with the next call."""
-        self.weights = RayWeights(self, plan.actor, plan.lag)
+        self._hangs = HangWatch(plan.hang_seconds)
+        self.weights = RayWeights(self.ray, plan.actor, plan.lag, self.look)
         self.workers = [RayWorker(self, number) for number in range(plan.workers)]
 
     def start(self) -> None:
@@ -119,10 +96,10 @@ class Fleet:
         """Send questions to a machine, and the weights that it has not."""
         wanted = {q.weights for q in questions if q.weights is not None} | {self.weights.newest}
         new = wanted - station.versions
-        references = {version: [self.weights.references[version]] for version in sorted(new)}
+        weights = {version: self.weights.sendable[version] for version in sorted(new)}
         station.versions |= new
-        if questions or references:
-            station.actor.ask.remote(list(questions), references)
+        if questions or weights:
+            station.actor.ask.remote(list(questions), weights)
 
     def next_answer(self, worker: RayWorker) -> Answer:
         """Wait for a shard's next answer; losses of machines meanwhile are dealt with."""
@@ -133,6 +110,7 @@ class Fleet:
             try:
                 station, event = self._events.get(timeout=LOOK)
             except Empty:
+                self._lose_hung()
                 self.look(rebalance=False)
                 continue
             if isinstance(event, str):
@@ -140,6 +118,14 @@ class Fleet:
             elif not station.dead:
                 self._received(station, event)
         return answers.popleft()
+
+    def _lose_hung(self) -> None:
+        """Let go of machines with a shard that kept everybody waiting for too long."""
+        owing = [w.number for w in self.workers if len(w.sent()) > len(self._answers[w.number])]
+        for shard in self._hangs.waited(LOOK, owing):
+            if (station := self.workers[shard].station) is not None:
+                limit = self._hangs.limit
+                self.lose(station, f"it answered nothing for {limit:.0f} s and is taken for hung")
 
     def sendable(self, method: str, argument: Any) -> Any:
         """Return what goes to a machine in place of `argument`: opponents go to each one once."""
@@ -283,7 +269,9 @@ class Fleet:
             if self.workers[answer.shard].station is not station:
                 self.counts["dropped"] += 1
                 continue
+            self._hangs.answered(answer.shard)
             if isinstance(answer.value, Played):
+                self._hangs.played(answer.seconds)
                 self._timed(station, answer.seconds / max(1.0, shards / station.cpus))
             self._answers[answer.shard].append(answer)
 
@@ -325,6 +313,7 @@ class Fleet:
         placed = self._desired()
         for worker in homeless:
             self._answers[worker.number].clear()
+            self._hangs.answered(worker.number)
             worker.restart_at(self.stations[placed[worker.number]])
 
     def _await_machine(self) -> None:
@@ -356,24 +345,6 @@ class Fleet:
             if worker.station is not None and not worker.station.dead
         }
         return spread(range(len(self.workers)), ready, present)
-
-
-def hosted(ray: Any) -> type[Host]:
-    """Return the class of the actors, with what Ray must know of its methods."""
-
-    class RayHost(Host):
-        """A machine's host."""
-
-        identity = ray.method(concurrency_group="asked")(Host.identity)
-        ask = ray.method(concurrency_group="asked")(Host.ask)
-        close = ray.method(concurrency_group="asked")(Host.close)
-        pieces = ray.method(
-            concurrency_group="pieces",
-            num_returns="streaming",
-            _generator_backpressure_num_objects=QUEUE,
-        )(Host.pieces)
-
-    return RayHost
 
 
 def launch(plan: Plan) -> Launched:

@@ -264,11 +264,12 @@ class Host:
         return identity(), os.getpid()
 
     def ask(self, questions: Sequence[Question], weights: Mapping[int, Any]) -> None:
-        """Ask shards, in this order; `weights`: references to the versions that are played with."""
+        """Ask shards, in this order; `weights`: versions that are played with, see RayWeights."""
         import ray
 
-        for version, (reference,) in weights.items():
-            self._weights.take(version, ray.get(reference))
+        for version, sent in weights.items():
+            arrays = ray.get(sent[0]) if isinstance(sent, list) else sent
+            self._weights.take(version, arrays)
         for question in questions:
             if question.method == "leave":
                 if (shard := self._shards.pop(question.shard, None)) is not None:
@@ -317,3 +318,21 @@ class Host:
         if method == "collect":
             return worker.collect(argument, self._weights.weights(argument.version))
         return getattr(worker, method)(argument)
+
+
+def hosted(ray: Any) -> type[Host]:
+    """Return the class of the actors, with what Ray must know of its methods."""
+
+    class RayHost(Host):
+        """A machine's host."""
+
+        identity = ray.method(concurrency_group="asked")(Host.identity)
+        ask = ray.method(concurrency_group="asked")(Host.ask)
+        close = ray.method(concurrency_group="asked")(Host.close)
+        pieces = ray.method(
+            concurrency_group="pieces",
+            num_returns="streaming",
+            _generator_backpressure_num_objects=QUEUE,
+        )(Host.pieces)
+
+    return RayHost

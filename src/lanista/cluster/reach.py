@@ -1,0 +1,63 @@
+"""Whether anybody answers at a cluster's address, asked for a bounded time.
+
+Ray by itself waits for an address at which nobody listens for a quarter of an hour. Knows nothing
+of what a cluster is used for.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+from lanista.errors import LanistaError
+
+REACH_SECONDS = 15.0
+"""How long an address may take to answer; a cluster that was started just now needs some."""
+ONE_TRY = 5.0
+"""Seconds of one attempt, where nobody says no."""
+PAUSE = 0.5
+
+
+def latest_cluster() -> str:
+    """Return the address of the cluster that was started last on this machine; empty: none."""
+    if named := os.environ.get("RAY_ADDRESS"):
+        return named
+    # As Ray looks for it.
+    system = os.environ.get("TMPDIR", "/tmp") if sys.platform.startswith("linux") else "/tmp"
+    note = Path(os.environ.get("RAY_TMPDIR", system)) / "ray" / "ray_current_cluster"
+    try:
+        return note.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def await_cluster(named: str, seconds: float | None = None) -> None:
+    """Wait until somebody listens at `named`: HOST:PORT or auto; refuse after `seconds`."""
+    address = latest_cluster() if named == "auto" else named
+    if not address:
+        raise LanistaError(
+            "--cluster is auto, and no cluster was started on this machine; start one with "
+            "`lanista cluster start`, or name its HOST:PORT."
+        )
+    host, _, port = address.rpartition(":")
+    last = time.monotonic() + (REACH_SECONDS if seconds is None else seconds)
+    while (reason := _attempt(host.strip("[]"), int(port), last)) and time.monotonic() < last:
+        time.sleep(PAUSE)
+    if reason:
+        raise LanistaError(
+            f"The cluster at {address} cannot be reached ({reason}); start one with `lanista "
+            "cluster start`, or name its HOST:PORT."
+        )
+
+
+def _attempt(host: str, port: int, last: float) -> str:
+    """Return why nobody was reached; nothing: somebody was."""
+    try:
+        left = max(PAUSE, min(ONE_TRY, last - time.monotonic()))
+        socket.create_connection((host, port), left).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

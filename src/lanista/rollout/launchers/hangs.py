@@ -1,0 +1,42 @@
+"""When a shard that owes an answer is taken for hung: by how long it kept its driver waiting.
+
+Only time in which the driver waited and heard nothing counts, so a driver that learns for long, or
+was stopped itself, blames nobody. Looks at no clock. Knows nothing of machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+HANG_SECONDS = 120.0
+"""Unless the settings say otherwise."""
+TIMES_SLOWEST = 10.0
+"""Nor is anybody hung that takes less than so many times the slowest chunk so far."""
+
+
+class HangWatch:
+    """How long each shard has kept the driver waiting since it last answered."""
+
+    def __init__(self, seconds: float = HANG_SECONDS) -> None:
+        self._seconds = seconds
+        self._slowest: float | None = None
+        self._waited: dict[int, float] = {}
+
+    @property
+    def limit(self) -> float:
+        """Seconds from which on a shard is hung; much longer until the first chunk has come."""
+        slowest = self._seconds if self._slowest is None else self._slowest
+        return max(self._seconds, TIMES_SLOWEST * slowest)
+
+    def answered(self, shard: int) -> None:
+        """Note that a shard answered, or was asked again elsewhere."""
+        self._waited.pop(shard, None)
+
+    def played(self, seconds: float) -> None:
+        """Note how long a chunk took."""
+        self._slowest = max(seconds, self._slowest or 0.0)
+
+    def waited(self, seconds: float, owing: Iterable[int]) -> list[int]:
+        """Note that nothing came for so long; return those of the `owing` shards that are hung."""
+        self._waited = {shard: self._waited.get(shard, 0.0) + seconds for shard in owing}
+        return [shard for shard, waited in self._waited.items() if waited >= self.limit]
