@@ -100,7 +100,9 @@ def test_two_machines_train_to_the_weights_of_one_thread(machines, tmp_path):
 def test_chunks_are_those_of_serial_and_both_machines_play(launcher, lag, two):
     pair = two(launcher, lag)
     assert same_chunks(pair, 4)
-    assert len(set(places(pair[0]))) == 2
+    # A machine that comes late, or that others keep busy, gets its share later.
+    assert wait_for(lambda: len(set(places(pair[0]))) == 2 or not same_chunks(pair, 1, 4), 600)
+    assert same_chunks(pair, 1, 4)
 
 
 def test_a_killed_worker_is_replaced_and_the_chunks_stay_the_same(machines, two):

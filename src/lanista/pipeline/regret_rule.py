@@ -20,6 +20,7 @@ LARGEST_TRAVERSAL = 4000.0
 _MOVES, _COMPILED_MOVES = 1024, 16_384
 """Of an iteration, all its traversals together: as long, about, as learning from them takes."""
 _FEWEST_MATCHES, _MOST_MATCHES = 4, 500
+_LR: dict[str, Any] = {"kind": "exponential", "start": 2e-3, "end": 3e-4}
 _STEPS = 10
 _GRAD_NORM = 10.0
 _SHARED = (
@@ -71,6 +72,3 @@ def regret_settings(spec: Spec, sample: Sample, iterations: int, network: Networ
         ),
         rollouts=Rollouts(matches=min(max(matches, _FEWEST_MATCHES), _MOST_MATCHES)),
     )
-
-
-_LR: dict[str, Any] = {"kind": "exponential", "start": 2e-3, "end": 3e-4}
