@@ -47,7 +47,7 @@ def nobody():
 def test_a_head_that_is_gone_is_told_in_one_sentence(nobody, raylet):
     assert ended(nobody, raylet, "dies") == (
         f"lanista: The head of the cluster at {nobody} is gone, and Ray has ended this command; "
-        "what was saved is good: start the cluster again, and resume the run.\n"
+        "what was saved is good: start the cluster again, and then the command; a run is resumed.\n"
     )
 
 

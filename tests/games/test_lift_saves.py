@@ -84,6 +84,51 @@ def test_a_copy_has_the_answers_and_the_pay_of_its_match():
     assert all((array[:1] == array[1:2]).all() for array in (saved["match_ids"], saved["answers"]))
 
 
+class KeepsItsStream(Dice):
+    """Draws from the stream that it was dealt from and from the one of a turn: they are one."""
+
+    def deal(self, rng):
+        return [rng, rng.below(6)]
+
+    def view(self, state, seat):
+        return View([state[-1], len(state)], [0, 1])
+
+    def apply(self, state, moves, rng):
+        state.append(10 * state[0].below(6) + rng.below(6))
+        return [float(sum(state[1:]))] if len(state) == 5 else None
+
+
+class Suspended(Dice):
+    """Holds a generator, of which Python makes no copy."""
+
+    def deal(self, rng):
+        return _Rolls(rng.below(6))
+
+
+class _Rolls(list):
+    def __init__(self, first):
+        super().__init__([first])
+        self.pending = (number for number in range(3))
+
+
+@pytest.mark.parametrize("kind", [KeepsItsStream, Suspended])
+def test_a_copy_is_what_is_saved_and_loaded_whatever_the_state_holds(kind):
+    ends = []
+    for copied in (True, False):
+        game = kind(slots=2, seed=5)
+        game.start([0], [77])
+        answer(game, 1)
+        if copied:
+            game.copy_matches([0], [1])
+        else:
+            game.load([1], game.save([0]))
+        while len(decisions := game.decisions()):
+            game.act(np.arange(len(decisions)), np.ones((len(decisions), 1), np.int32))
+        ends.append(game.returns.tolist())
+    assert ends[0] == ends[1]
+    assert ends[0][0] == ends[0][1]
+
+
 def test_a_slot_without_a_match_has_no_copy():
     game = Dice(slots=2)
     with pytest.raises(GameError, match="Slot 0 has no match"):

@@ -20,11 +20,12 @@ import pytest
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError, RefusedError
+from lanista.league.population import Population
 from lanista.pipeline import experiment as module
 from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
 from lanista.report.comparison import read_lines
 from lanista.runs.settings import apply_overrides
-from lanista.training.learner_loop import lone_learner
+from lanista.training.loops import loop_of
 
 STAND_IN = Path(__file__).parents[1] / "helpers" / "stand_in_run.py"
 RECIPES = Path(__file__).parents[2] / "recipes" / "experiments"
@@ -126,9 +127,15 @@ ARMS = [
 def test_every_arm_that_comes_along_learns(file: Path, arm: str) -> None:
     settings = load_experiment(file).settings_of(arm, 1)
     settings = apply_overrides(settings, ["rollouts.matches=32", "threads=1"])
-    training = lone_learner(settings, Path())
-    logs = [log for _ in range(2) for _, log in training.iterate()]
-    assert logs[-1]["gradient_norm/policy"] > 0
+    population = Population(settings, Path(), loop_of(settings))
+    population.enter(population.first_rows())
+    population.meet(population.matchmake())
+    learner = population.main.learner
+    before = {name: weights.clone() for name, weights in learner.policy.state_dict().items()}
+    for _ in range(2):
+        list(population.main.iterate())
+    after = learner.policy.state_dict()
+    assert any((after[name] != weights).any() for name, weights in before.items())
 
 
 @pytest.mark.parametrize("at_once", [1, 2])

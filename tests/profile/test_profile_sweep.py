@@ -453,7 +453,7 @@ def test_more_matches_side_by_side_are_kept_where_every_call_has_a_price(tmp_pat
     settings = load_settings({"game": game, "network": SMALL, "rollouts": rollouts})
     subject = Subject("planted", settings)
     # By CPU seconds, so that what else the machine does decides nothing.
-    meter = RigMeter(subject, 0.02, FEWEST_PAIRS, by=lambda lap: lap.decisions / lap.use.cpu)
+    meter = RigMeter(subject, 0.1, FEWEST_PAIRS, by=lambda lap: lap.decisions / lap.use.cpu)
     sweep = Sweep(settings, meter, CPU)
     sweep.search(["slots"])
     assert [trial.verdict for trial in sweep.trials] == ["kept"]

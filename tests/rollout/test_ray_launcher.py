@@ -141,8 +141,8 @@ def test_a_lost_machine_is_done_without_and_a_new_one_gets_its_share(machines, t
     assert same_chunks(pair, 1)
     lost = next(iter(machines.raylets))
     machines.kill(lost)
-    assert same_chunks(pair, 2, 1)
-    assert len(set(places(pair[0]))) == 1
+    # Beside it there may be one that a test before has killed, and that Ray has not missed yet.
+    assert wait_for(lambda: same_chunks(pair, 1, 1) and len(set(places(pair[0]))) == 1, 600)
     machines.add()
     assert wait_for(lambda: same_chunks(pair, 1, 7) and len(set(places(pair[0]))) == 2, 600)
     assert cluster_of(pair[0]).counts["moved"] > 0
@@ -153,9 +153,15 @@ def test_matches_in_flight_move_with_their_shard(two):
     moved = False
     for number in range(6):
         assert equal(there.unrolls(30), here.unrolls(30))
-        stations = list(cluster_of(there).stations.values())
         worker = there._workers[0]
-        (other,) = [station for station in stations if station is not worker.station]
+
+        def others(worker=worker):
+            cluster_of(there).look(rebalance=False)
+            stations = cluster_of(there).stations.values()
+            return [s for s in stations if s is not worker.station and s.ready and not s.dead]
+
+        assert wait_for(others, 600)
+        other = others()[0]
         before = worker.station
         worker.go_to(other)
         ray_cluster.LOOK = 1000.0  # Nobody else moves it back.

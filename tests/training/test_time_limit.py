@@ -45,6 +45,7 @@ def spent(limit: TimeLimit, clock: Clock, seconds_of_iteration: list[float]) -> 
     for seconds in seconds_of_iteration:
         last = limit.is_last()
         clock.now += seconds
+        limit.iterated(whole=False)
         if last:
             return clock.now
     raise AssertionError("the limit never came")
@@ -63,10 +64,32 @@ def test_the_last_iteration_has_time_for_its_evaluation():
     limit = TimeLimit(60.0, clock)
     for number in range(1000):
         last = limit.is_last()
-        clock.now += 1.0 + 5.0 * (number % 10 == 9 or last)
+        evaluated = number % 10 == 9 or last
+        clock.now += 1.0 + 5.0 * evaluated
+        limit.iterated(whole=evaluated)
         if last:
             break
-    assert 150.0 < clock.now <= 160.0
+    assert 148.0 < clock.now <= 160.0
+
+
+def test_a_first_iteration_that_loads_everything_does_not_end_the_run_early():
+    clock = Clock()
+    end = spent(TimeLimit(600.0, clock), clock, [60.0] + [1.0] * 1000)
+    assert 696.0 < end <= 700.0
+
+
+def test_time_between_iterations_is_not_that_of_an_iteration():
+    """A round in which an exploiter is trained takes long, and comes seldom."""
+    clock = Clock()
+    limit = TimeLimit(600.0, clock)
+    for number in range(1000):
+        clock.now += 150.0 * (number == 40)
+        last = limit.is_last()
+        clock.now += 1.0
+        limit.iterated(whole=False)
+        if last:
+            break
+    assert 696.0 < clock.now <= 700.0
 
 
 def test_a_machine_that_gets_slower_is_noticed():

@@ -84,8 +84,11 @@ def test_the_space_of_a_recipe_lies_around_its_own_values(name: str) -> None:
     settings = settings_of(name)
     space = default_space(settings)
     assert any(key.startswith("learning.lr") for key in space)
-    by_regrets = settings.learning.policy == "regret"
-    steps = "learning.regret.steps" if by_regrets else "learning.epochs"
+    steps = "learning.epochs"
+    if settings.learning.policy == "regret":
+        steps = "learning.regret.steps"
+    elif settings.learning.neurd_step is not None:
+        steps = "learning.fit_steps"
     assert {steps, "network.width"} <= set(space)
     assert {"rollouts.matches", "rollouts.unrolls"} & set(space)
     assert not any(key.startswith("learning.terms.value") for key in space)

@@ -173,7 +173,7 @@ class TrainingResult:
     updates: int
     """How many were made in all."""
     complete: bool
-    """False: `on_update` stopped it; `resume=True` goes on."""
+    """False: `on_update` stopped it, or its time was over; `resume=True` goes on."""
     values: Mapping[str, float] = field(repr=False)
     """The numbers of the last update made now."""
 

@@ -70,7 +70,7 @@ def train(
     output = Path(output)
     refuse_unwritable("--output", output)
     resume = resume or checkpoint is not None
-    limit = None if minutes is None or resume else TimeLimit(60 * minutes)
+    limit = None if minutes is None or resume else TimeLimit.of_minutes(minutes)
     chosen = run_settings(recipe, settings, output, resume=resume)
     if isinstance(recipe, str | Path) and (sentence := recipes.taken_from(str(recipe))):
         (on_notice or say)(sentence)
@@ -94,7 +94,7 @@ def train(
         folder=folder_of(output),
         digest=_digest(output),
         updates=callbacks.update,
-        complete=code == 0,
+        complete=code == 0 and not (limit and limit.cut),
         values=callbacks.values,
     )
 

@@ -12,10 +12,12 @@ import subprocess
 import sys
 from contextlib import suppress
 
+_PATIENCE = 10.0
+"""Seconds that the program has to end when it is told to."""
 _PROGRAM = """
 import socket, sys
 address, raylet = sys.argv[1:]
-if sys.stdin.read():
+if sys.stdin.read(4):
     sys.exit()
 def gone(family, place):
     with socket.socket(family) as line:
@@ -34,7 +36,7 @@ elif gone(socket.AF_UNIX, raylet):
 else:
     sys.exit()
 print(f'lanista: {what}, and Ray has ended this command; what was saved is good: start the '
-      'cluster again, and resume the run.', file=sys.stderr)
+      'cluster again, and then the command; a run is resumed.', file=sys.stderr)
 """
 
 
@@ -58,4 +60,8 @@ class LastWord:
         with suppress(OSError, ValueError):
             self._program.stdin.write(b"done")
             self._program.stdin.close()
-        self._program.wait()
+        try:
+            self._program.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()

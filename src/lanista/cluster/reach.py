@@ -23,15 +23,19 @@ PAUSE = 0.5
 
 def latest_cluster() -> str:
     """Return the address of the cluster that was started last on this machine; empty: none."""
-    if named := os.environ.get("RAY_ADDRESS"):
+    named = os.environ.get("RAY_ADDRESS", "auto")
+    if named not in ("", "auto", "local"):
         return named
-    # As Ray looks for it.
-    system = os.environ.get("TMPDIR", "/tmp") if sys.platform.startswith("linux") else "/tmp"
-    note = Path(os.environ.get("RAY_TMPDIR", system)) / "ray" / "ray_current_cluster"
     try:
-        return note.read_text(encoding="utf-8").strip()
+        return _note().read_text(encoding="utf-8").strip()
     except OSError:
         return ""
+
+
+def _note() -> Path:
+    """Return where Ray notes the cluster that was started last, as Ray looks for it."""
+    system = os.environ.get("TMPDIR", "/tmp") if sys.platform.startswith("linux") else "/tmp"
+    return Path(os.environ.get("RAY_TMPDIR", system)) / "ray" / "ray_current_cluster"
 
 
 def await_cluster(named: str, seconds: float | None = None) -> None:
@@ -39,10 +43,12 @@ def await_cluster(named: str, seconds: float | None = None) -> None:
     address = latest_cluster() if named == "auto" else named
     if not address:
         raise LanistaError(
-            "--cluster is auto, and no cluster was started on this machine; start one with "
-            "`lanista cluster start`, or name its HOST:PORT."
+            f"--cluster is auto, and no cluster of this machine is noted in {_note()}; start one "
+            "with `lanista cluster start`, or name its HOST:PORT."
         )
     host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        raise LanistaError(f"RAY_ADDRESS is {address!r}; give HOST:PORT, or leave it out.")
     last = time.monotonic() + (REACH_SECONDS if seconds is None else seconds)
     while (reason := _attempt(host.strip("[]"), int(port), last)) and time.monotonic() < last:
         time.sleep(PAUSE)

@@ -28,13 +28,13 @@ class Match:
     """Every answer so far, flat, by turn and seat."""
     resampled: bool = False
 
-    def copied(self, state: Any) -> Match:
-        """Return the same match with a copy of its state; chance that is to come is the same."""
+    def copied(self, state: Any, rng: Stream) -> Match:
+        """Return the same match with a copy of its state and of the chance that is to come."""
         return Match(
             self.id,
             self.deal,
             state,
-            Stream(self.rng.state),
+            rng,
             self.turn,
             self.playing,
             {**self.views},

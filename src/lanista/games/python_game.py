@@ -256,14 +256,27 @@ class PythonGame(Results):
     def copy_matches(self, sources: Any, slots: Any) -> None:
         """Put a copy of the match in each of `sources` into the slot beside it, to be played on.
 
-        The same as to save and load, without playing the answers again.
+        The same as to save and load, without playing the answers again; where a state cannot be
+        copied they are.
         """
         chosen = read_slots(slots, self.slots)
-        copied = [self._started(slot) for slot in whole_numbers("sources", sources).tolist()]
-        for slot, match in zip(chosen.tolist(), copied, strict=True):
-            self._matches[slot] = match.copied(self.copy(match.state))
+        matches = [self._started(slot) for slot in whole_numbers("sources", sources).tolist()]
+        try:
+            copies = [match.copied(*self._copied(match)) for match in matches]
+        except TypeError:  # As deepcopy has it for generators, locks and open files.
+            self.load(slots, self.save(sources))
+            return
+        for slot, match in zip(chosen.tolist(), copies, strict=True):
+            self._matches[slot] = match
         for array in self._per_seat():
             array[chosen] = array[sources]
+
+    def _copied(self, match: Match) -> tuple[Any, Stream]:
+        if type(self).copy is PythonGame.copy:
+            # Together: a state may hold the stream that it was dealt from.
+            state, rng = deepcopy((match.state, match.rng))
+            return state, rng
+        return self.copy(match.state), Stream(match.rng.state)
 
     def _refuse_unfit(self, saved: Saved, matches: int) -> None:
         number = ((), np.dtype(np.int64))

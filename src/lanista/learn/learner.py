@@ -31,11 +31,11 @@ from lanista.learn.schedules import (
     parse_schedule,
     values_at,
 )
-from lanista.learn.settings import Learning
+from lanista.learn.settings import FIT_STEPS, Learning
 from lanista.learn.term_table import PULLS, term_entry
 from lanista.learn.update.acting_metrics import acting_metrics
 from lanista.learn.update.batch import Batch, to_device
-from lanista.learn.update.fitting import FIT_STEPS, ChoiceTargets, LogitGoals
+from lanista.learn.update.fitting import ChoiceTargets, LogitGoals
 from lanista.learn.update.forward import Forward, Views, forward
 from lanista.learn.update.gradient_noise import PARTS, NoiseScale, noise_of, square_of
 from lanista.learn.update.malloc import keep_freed_memory
@@ -88,7 +88,7 @@ class Learner:
         if settings.precision == "fp16" and self.device.type == "cpu":
             raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
         _refuse_game(spec, settings)
-        _refuse_unfit(network, settings)
+        _refuse_unfit(network, settings, self.device)
         network.refuse_training()
         keep_freed_memory()
         torch.manual_seed(seed)
@@ -624,8 +624,13 @@ def _refuse_game(spec: Spec, settings: Learning) -> None:
         )
 
 
-def _refuse_unfit(network: Network, settings: Learning) -> None:
-    """Refuse networks that do not say the same of a view each time."""
+def _refuse_unfit(network: Network, settings: Learning, device: torch.device) -> None:
+    """Refuse networks that do not say the same of a view each time, and columns on a GPU."""
+    if settings.neurd_step is not None and device.type != "cpu":
+        raise LanistaError(
+            "neurd_step sets goals for equal views together, which is done on the CPU alone; give "
+            "--cpu or device: cpu."
+        )
     networks = network, critic_network(network, settings)
     if settings.fits and any(one.recurrent or one.dropout or one.id_dropout for one in networks):
         raise LanistaError(

@@ -15,6 +15,8 @@ from lanista.learn.regret.settings import Regret
 from lanista.learn.term_table import refuse_unknown_term, term_entry
 from lanista.nets.settings import Network
 
+FIT_STEPS = 10
+"""Of `fit_steps`, unless it is given."""
 PolicyLoss = Literal["ppo", "vtrace", "all_action", "neurd", "regret"]
 _AT_LEAST_1 = (
     "epochs", "minibatches", "accumulate", "shards", "portfolio_size", "portfolio_every",
@@ -151,12 +153,11 @@ class Learning:
     neurd_clip: float = 1e4
     """NeuRD: largest advantage taken. The recipe has 10; the default is that of earlier runs."""
     neurd_step: Any = None
-    """NeuRD with q_trace joint: how far logits move for an advantage of 1, a number or a schedule
-    over updates. An update sets every
-    view's logits a goal, this times the advantage of every choice further on and within
-    neurd_threshold, and takes `fit_steps` towards it. Seats that follow each other with a step
-    that is large beside the pulls go in circles, so keep it well below their weights. None: one
-    gradient step of the loss, as far as lr takes it."""
+    """NeuRD with q_trace joint, on the CPU: how far logits move for an advantage of 1, a number or
+    a schedule over updates. An update sets every view's logits a goal, this times the advantage of
+    every choice further on and within neurd_threshold, and takes `fit_steps` towards it. Seats that
+    follow each other with a step that is large beside the pulls go in circles, so keep it well
+    below their weights. None: one gradient step of the loss, as far as lr takes it."""
     fit_steps: int | None = None
     """With neurd_step: optimiser steps of the policy towards its goals, each view once a step.
     None: 10."""
@@ -248,8 +249,17 @@ class Learning:
             raise LanistaError("eta with critic_output q needs q_trace joint.")
 
     def _refuse_fitting(self) -> None:
-        if isinstance(self.neurd_step, int | float) and not self.neurd_step > 0:
+        if isinstance(self.neurd_step, int | float) and not 0 < self.neurd_step < math.inf:
             raise LanistaError(f"neurd_step is {self.neurd_step}; give a number above 0.")
+        if self.fit_steps is not None and self.neurd_step is None:
+            raise LanistaError(
+                f"fit_steps is {self.fit_steps} and goes with neurd_step; leave it out."
+            )
+        if self.critic_steps is not None and "value" not in self.terms:
+            raise LanistaError(
+                f"critic_steps is {self.critic_steps}, and no critic is learned; give the term "
+                "value, or leave it out."
+            )
         if self.neurd_step is not None and (self.policy != "neurd" or self.q_trace != "joint"):
             raise LanistaError(
                 f"neurd_step goes with policy neurd and q_trace joint, not {self.policy} and "

@@ -40,6 +40,8 @@ _FEWEST_JUDGED = 20
 _PLANNED_SHARE = 0.93
 """Of a single run's iterations that would fit: schedules then come to their end in time, though
 some iterations take longer than those that were measured."""
+_SHORTEST = 1.0
+"""Seconds that are planned with where loading took all there were."""
 _REHEARSAL = "rehearsal/seconds"
 _FEWEST_REHEARSALS = 10
 """How many times as long as its rehearsal a budget is at least, to be mostly work."""
@@ -75,12 +77,12 @@ def within(recipe: PipelineRecipe, seconds: float) -> PipelineRecipe:
 def run_within(
     settings: RunSettings, seconds: float, say: Callable[[str], None] = lambda sentence: None
 ) -> RunSettings:
-    """Return the settings of a single run with iterations that take about `seconds`.
+    """Return the settings of a single run with iterations that take about `seconds` from now on.
 
     `say` hears what so little time cannot do.
     """
     recipe = settled(load_recipe(plain(settings)))
-    planned = within(recipe, seconds)
+    planned = within(recipe, max(seconds, _SHORTEST))
     if sentence := too_short(planned.budget):
         say(sentence)
     timed = planned.run_settings(recipe.stages.names[0])

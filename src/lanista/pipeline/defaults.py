@@ -106,7 +106,8 @@ def default_settings(
     bots, quick = registry.bot_names(game_entry), registry.quick_bots(game_entry)
     sample = sample_of(game, values, seed)
     if regrets and not vtrace and fits_regrets(spec):
-        moves = traversal_of(game, values, seed, LARGEST_TRAVERSAL)
+        # With one seed for all runs of a game: which algorithm learns must not hang on chance.
+        moves = traversal_of(game, values, 0, LARGEST_TRAVERSAL)
         sample = replace(sample, traversal=moves)
     if vtrace:
         chosen = alphastar(anchored=anchored)

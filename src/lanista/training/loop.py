@@ -284,8 +284,12 @@ class _Trainer:
                 self._save(must=stopping or self._over)
             if stopping and population.iteration < total:
                 return INTERRUPTED
+            if self.limit is not None:
+                saved = self._due(self.settings.checkpoints.save_every)
+                self.limit.iterated(whole=bool(judgements) or saved)
         self._write_output()
-        if population.iteration < total:
+        if self.limit is not None and population.iteration < total:
+            self.limit.cut = True
             self._say(
                 f"The time for this run is over after {population.iteration:,} of its {total:,} "
                 "iterations; resumed, it goes on from there."

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from lanista.errors import LanistaError
 from lanista.learn.regret.settings import Regret
-from lanista.learn.settings import Learning
+from lanista.learn.settings import FIT_STEPS, Learning
 from lanista.runs.serialise import plain, read_value
 from lanista.runs.settings import RunSettings, may_change
 
@@ -154,6 +154,8 @@ def _steps(learning: Learning) -> dict[str, Range]:
         steps = {name: getattr(regret, name) for name in ("steps", "average_steps")}
         factors = (0.5, 1, 2, 4)
         return {f"learning.regret.{name}": _multiples(n, factors) for name, n in steps.items()}
+    if learning.neurd_step is not None:
+        return {"learning.fit_steps": _multiples(learning.fit_steps or FIT_STEPS, (0.5, 1, 2, 4))}
     return {
         "learning.epochs": Range("int", 1, max(4, 2 * learning.epochs)),
         "learning.minibatches": _multiples(learning.minibatches, (0.5, 1, 2, 4)),

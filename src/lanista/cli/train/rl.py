@@ -249,11 +249,7 @@ class RL:
         """Return when the run has to end, counted from now; None: nobody said."""
         from lanista.training.time_limit import TimeLimit
 
-        if self.minutes is None:
-            return None
-        if not 0 < self.minutes < float("inf"):
-            raise LanistaError(f"--minutes is {self.minutes:g}; give a number above 0.")
-        return TimeLimit(60 * self.minutes)
+        return None if self.minutes is None else TimeLimit.of_minutes(self.minutes)
 
 
 def clustered(settings: RunSettings, cluster: str | None) -> RunSettings:

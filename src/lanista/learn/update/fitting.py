@@ -18,9 +18,6 @@ from lanista.learn.update.batch import Kinds
 from lanista.nets.distribution import Heads
 from lanista.nets.policy import Critic, Policy
 
-FIT_STEPS = 10
-"""Steps of the policy towards its goals unless settings say otherwise."""
-
 
 @dataclass(frozen=True)
 class LogitGoals:
