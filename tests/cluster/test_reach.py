@@ -46,7 +46,7 @@ def test_joining_a_cluster_that_is_not_there_ends_in_one_sentence(port, capsys, 
 
 def test_auto_without_a_cluster_says_how_to_start_one(tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
-    with pytest.raises(LanistaError, match=r"--cluster is auto, and no cluster was started"):
+    with pytest.raises(LanistaError, match="no cluster of this machine is noted in"):
         reach.await_cluster("auto")
 
 
@@ -61,3 +61,17 @@ def test_a_cluster_that_is_about_to_start_is_waited_for(port, monkeypatch):
 def test_somebody_who_listens_is_reached():
     with socket.create_server(("127.0.0.1", 0)) as server:
         reach.await_cluster(f"127.0.0.1:{server.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("named", ["auto", "local", ""])
+def test_what_names_no_address_is_as_if_it_were_not_set(tmp_path, monkeypatch, named):
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.setenv("RAY_ADDRESS", named)
+    with pytest.raises(LanistaError, match="no cluster of this machine is noted"):
+        reach.await_cluster("auto")
+
+
+def test_an_address_of_the_environment_without_a_port_is_refused(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "head")
+    with pytest.raises(LanistaError, match="RAY_ADDRESS is 'head'; give HOST:PORT"):
+        reach.await_cluster("auto")
