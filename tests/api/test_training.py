@@ -10,6 +10,7 @@ from pipeline_runs import KUHN
 
 import lanista
 from lanista.cli.main import main
+from lanista.training.time_limit import TimeLimit
 
 SMALL = {**KUHN, "iterations": 4, "device": "cpu", "evaluation": {"every": 2, "exact": "never"}}
 TINY_PIPELINE = Path(__file__).parents[1] / "cli" / "small_pipeline.yaml"
@@ -220,3 +221,21 @@ def test_a_run_is_read_as_rows_and_reported(tmp_path, unbroken):
         numbers.series("value/los")
     page = lanista.write_report(unbroken.folder, tmp_path / "report")
     assert page.is_file()
+
+
+def test_a_run_whose_time_is_over_is_not_complete(tmp_path, monkeypatch):
+    asked_about = []
+
+    def is_last(_):
+        asked_about.append(1)
+        return len(asked_about) == 2
+
+    monkeypatch.setattr(TimeLimit, "is_last", is_last)
+    result = lanista.train(SMALL, output=tmp_path / "p.safetensors", minutes=0.05)
+    assert (result.updates, result.complete) == (2, False)
+
+
+@pytest.mark.parametrize("minutes", [0, -1.0, float("nan"), float("inf")])
+def test_minutes_that_are_none_are_refused(tmp_path, minutes):
+    with pytest.raises(lanista.LanistaError, match="give a number above 0"):
+        lanista.train(SMALL, output=tmp_path / "p.safetensors", minutes=minutes)

@@ -1,10 +1,13 @@
 """Where Ray ends the driver, somebody says why; where it ends by itself, nobody says anything."""
 
+import os
 import socket
 import subprocess
 import sys
 
 import pytest
+
+from lanista.cluster.last_word import LastWord
 
 PROGRAM = """
 import os, sys
@@ -61,3 +64,11 @@ def test_a_driver_that_ends_by_itself_leaves_no_word(nobody, short_folder):
 
 def test_a_driver_that_somebody_else_killed_leaves_no_word(head, raylet):
     assert ended(head, raylet, "dies") == ""
+
+
+def test_it_ends_though_a_process_of_the_users_holds_its_line(nobody, short_folder):
+    word = LastWord(nobody, str(short_folder / "none"))
+    held = os.dup(word._program.stdin.fileno())  # As in a process that was forked meanwhile.
+    word.close()
+    os.close(held)
+    assert word._program.returncode == 0

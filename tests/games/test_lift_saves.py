@@ -7,7 +7,7 @@ import pytest
 from lifted_games import Fingers, LastStanding, Scripted, answer, started
 from sound_games import Duel
 
-from lanista.games import Facts, GameError, PythonGame, Stream, View
+from lanista.games import Facts, GameError, PythonGame, Step, Stream, View
 
 # Chance.
 
@@ -111,7 +111,16 @@ class _Rolls(list):
         self.pending = (number for number in range(3))
 
 
-@pytest.mark.parametrize("kind", [KeepsItsStream, Suspended])
+class Paid(Dice):
+    """Pays a part at every turn, and what is missing to the sum at the end."""
+
+    def apply(self, state, moves, rng):
+        state.append(rng.below(6))
+        returns = [float(sum(state))] if len(state) == 4 else None
+        return Step(rewards=[1.0 + state[-1]], returns=returns)
+
+
+@pytest.mark.parametrize("kind", [KeepsItsStream, Paid, Suspended])
 def test_a_copy_is_what_is_saved_and_loaded_whatever_the_state_holds(kind):
     ends = []
     for copied in (True, False):
@@ -124,9 +133,9 @@ def test_a_copy_is_what_is_saved_and_loaded_whatever_the_state_holds(kind):
             game.load([1], game.save([0]))
         while len(decisions := game.decisions()):
             game.act(np.arange(len(decisions)), np.ones((len(decisions), 1), np.int32))
-        ends.append(game.returns.tolist())
+        ends.append([game.returns.tolist(), game.reward.tolist()])
     assert ends[0] == ends[1]
-    assert ends[0][0] == ends[0][1]
+    assert all(first == copy for first, copy in ends[0])
 
 
 def test_a_slot_without_a_match_has_no_copy():

@@ -150,6 +150,9 @@ def test_a_critic_that_learns_alone_moves_no_weight_of_the_policy() -> None:
     ("other", "words"),
     [
         ({"neurd_step": 0.0}, "neurd_step is 0.0"),
+        ({"neurd_step": float("inf")}, "neurd_step is inf"),
+        ({"neurd_step": None, "fit_steps": 3}, "fit_steps is 3 and goes with neurd_step"),
+        ({"critic_steps": 2, "terms": {"policy": 1.0}}, "no critic is learned"),
         ({"policy": "ppo"}, "goes with policy neurd"),
         ({"q_trace": None}, "goes with policy neurd"),
         ({"fit_steps": 0}, "fit_steps is 0"),
@@ -169,3 +172,8 @@ def test_settings_that_cannot_be_fitted_are_refused(other: dict[str, Any], words
 def test_networks_that_remember_or_drop_units_are_refused(network: Network) -> None:
     with pytest.raises(LanistaError, match="fit networks"):
         Learner(TwoArms(slots=2).spec, network, FITTED, updates=2)
+
+
+def test_a_gpu_which_puts_no_equal_views_together_is_refused() -> None:
+    with pytest.raises(LanistaError, match="on the CPU alone; give --cpu"):
+        Learner(TwoArms(slots=2).spec, SMALL, FITTED, updates=1, device="meta")

@@ -224,3 +224,7 @@ def test_the_plain_command_learns_a_hidden_game_in_python(tmp_path):
     learned = exact_nash_conv(str(game), probabilities(policy.policy))
     assert exact_nash_conv(str(game), uniform) == pytest.approx(2 / 3)
     assert learned < 0.1
+
+
+def test_the_seed_of_a_run_does_not_change_how_it_learns():
+    assert len({default_settings("liars_dice", seed=seed).rollouts for seed in range(3)}) == 1

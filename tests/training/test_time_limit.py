@@ -34,6 +34,10 @@ class Scripted(TimeLimit):
     def __init__(self, iterations: int) -> None:
         super().__init__(1e9)
         self.iterations, self.asked_about = iterations, 0
+        self.whole: list[bool] = []
+
+    def iterated(self, *, whole: bool) -> None:
+        self.whole.append(whole)
 
     def is_last(self) -> bool:
         self.asked_about += 1
@@ -117,6 +121,13 @@ def test_a_run_out_of_time_is_evaluated_saved_and_can_go_on(tmp_path):
     unlimited = tmp_path / "unlimited.safetensors"
     train(settings_of(TWENTY), unlimited)
     assert same(last_state(output), last_state(unlimited))
+
+
+def test_a_limit_hears_which_iterations_were_evaluated_or_saved_too(tmp_path):
+    limit = Scripted(6)
+    train(settings_of(TWENTY), tmp_path / "policy.safetensors", limit=limit)
+    assert limit.whole == [False, False, False, True, False, True]
+    assert limit.cut
 
 
 def test_a_limit_that_never_comes_changes_nothing(tmp_path):
