@@ -24,6 +24,8 @@ from lanista.learn.critic import critic_network, follow_targets, make_critic
 from lanista.learn.loss_terms import LossInputs, Weights, counts, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.references import References
+from lanista.learn.refusals import refuse_unusable
+from lanista.learn.schedule_kinds import Schedule
 from lanista.learn.schedules import (
     initial_states,
     moved_all,
@@ -85,10 +87,9 @@ class Learner:
         self.spec, self.network, self.settings, self.updates = spec, network, settings, updates
         self.seed = seed
         self.device = torch.device(device)
-        if settings.precision == "fp16" and self.device.type == "cpu":
-            raise LanistaError("precision fp16 needs a GPU; choose bf16 or fp32 on the CPU.")
-        _refuse_game(spec, settings)
-        _refuse_unfit(network, settings, self.device)
+        self.ranks = ranks or Ranks()
+        self.ranks.device = self.device
+        refuse_unusable(spec, network, settings, self.device, self.ranks.size)
         network.refuse_training()
         keep_freed_memory()
         torch.manual_seed(seed)
@@ -111,22 +112,7 @@ class Learner:
         )
         self.optimiser, self.parameters = self.descent.optimiser, self.descent.parameters
         self.threads = Threads(threads)
-        self.ranks = ranks or Ranks()
-        self.ranks.device = self.device
-        if settings.shards < self.ranks.size:
-            raise LanistaError(
-                f"learning.shards is {settings.shards}, and {self.ranks.size} ranks learn; give a "
-                "shard or more to each."
-            )
-        self.schedules = {
-            "lr": parse_schedule(settings.lr),
-            "temperature": parse_schedule(settings.temperature),
-            **{name: parse_schedule(value) for name, value in settings.terms.items()},
-        }
-        if settings.critic_lr is not None:
-            self.schedules["critic_lr"] = parse_schedule(settings.critic_lr)
-        if settings.neurd_step is not None:
-            self.schedules["neurd_step"] = parse_schedule(settings.neurd_step)
+        self.schedules = _schedules(settings)
         self.schedule_states = initial_states(self.schedules)
         self.order = np.random.Generator(np.random.PCG64(seed))
         self.update_count = 0
@@ -142,11 +128,6 @@ class Learner:
         """Shards of this update that the networks have seen."""
         self._goals: tuple[LogitGoals | None, ChoiceTargets | None] = None, None
         """What the networks are fitted to after the step under way."""
-        if settings.compile and self._drops:
-            raise LanistaError(
-                "learning.compile is on, and dropout draws in a way that cannot be compiled; leave "
-                "one of them out."
-            )
         if settings.compile:
             # In place: the names of the weights stay as they are, and copies are not compiled.
             for module in (self.policy.torso, self.policy.head, self.critic):
@@ -603,40 +584,12 @@ class Learner:
             self.noise.load_state(state["noise"])
 
 
-def _refuse_game(spec: Spec, settings: Learning) -> None:
-    """Refuse a game that the settings cannot be used for."""
-    if settings.rnad and not (spec.seats == 2 and spec.facts.zero_sum):
-        raise LanistaError(
-            f"eta regularises the rewards of two seats that play for each other's loss, and "
-            f"{spec.name} is not such a game; set eta to 0."
-        )
-    if settings.q_trace != "joint":
-        return
-    if not (spec.seats == 2 and spec.facts.zero_sum):
-        raise LanistaError(
-            f"q_trace joint takes what one of two seats wins for what the other loses, and "
-            f"{spec.name} is not such a game; leave q_trace out."
-        )
-    if spec.facts.simultaneous:
-        raise LanistaError(
-            f"q_trace joint needs one seat to decide at a time, and the seats of {spec.name} "
-            "decide at once; leave q_trace out."
-        )
-
-
-def _refuse_unfit(network: Network, settings: Learning, device: torch.device) -> None:
-    """Refuse networks that do not say the same of a view each time, and columns on a GPU."""
-    if settings.neurd_step is not None and device.type != "cpu":
-        raise LanistaError(
-            "neurd_step sets goals for equal views together, which is done on the CPU alone; give "
-            "--cpu or device: cpu."
-        )
-    networks = network, critic_network(network, settings)
-    if settings.fits and any(one.recurrent or one.dropout or one.id_dropout for one in networks):
-        raise LanistaError(
-            "neurd_step and critic_steps fit networks to single views, and these remember or drop "
-            "units; choose a network without memory and dropout, or leave them out."
-        )
+def _schedules(settings: Learning) -> dict[str, Schedule]:
+    """Return every number that a schedule may change, by its name."""
+    values = {"lr": settings.lr, "temperature": settings.temperature, **settings.terms}
+    optional = {"critic_lr": settings.critic_lr, "neurd_step": settings.neurd_step}
+    values |= {name: value for name, value in optional.items() if value is not None}
+    return {name: parse_schedule(value) for name, value in values.items()}
 
 
 def _part(weight: float | Tensor, share: float) -> float | Tensor:
