@@ -255,6 +255,8 @@ def test_a_setting_that_came_later_leaves_earlier_runs_their_digest_until_it_is_
         before = {key: value for key, value in flat(settings) if not may_change(key)}
         # As a version without them had them.
         before = {key: value for key, value in before.items() if key not in NEWER}
+        for opponent in before["rollouts.opponents"]:
+            del opponent["greedy"]
         digest = hashlib.sha256(json.dumps(before, sort_keys=True).encode()).hexdigest()
         assert fingerprint(settings) == digest
         told = [apply_overrides(settings, [f"rollouts.draw={value}"]) for value in (0, -0.5, -1)]

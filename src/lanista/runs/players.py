@@ -6,6 +6,7 @@ Policies and bots' files are taken from the run's own folder, by the digest fixe
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.games import registry
@@ -13,7 +14,7 @@ from lanista.games.bot_files import bot_from_file, bot_with_digest, is_bot_file,
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.nets.files.champions import champion_names, policy_file
-from lanista.rollout.inference.policy_players import policy_player
+from lanista.rollout.inference.policy_players import manner_suffix, policy_player
 from lanista.rollout.inference.row_blocks import BLOCK
 from lanista.runs.folder import bot_path, policy_path
 from lanista.runs.settings import SELF, RunSettings
@@ -30,6 +31,9 @@ def files_named(settings: RunSettings) -> list[str]:
     files = [word for word in words if word != SELF and not is_bot(settings.game, word)]
     for word in files:
         refuse_unknown(settings.game, word, SELF)
+    for opponent in settings.rollouts.opponents:
+        if opponent.greedy:
+            refuse_greedy_bot(settings.game, opponent.player)
     start = settings.supervised_checkpoint
     if start and not policy_file(start).is_file():
         raise LanistaError(
@@ -53,14 +57,25 @@ def refuse_unknown(game: str, word: str, *more: str) -> None:
         )
 
 
-def player_of(game: str, word: str, spec: Spec, seed: int) -> Player:
+def refuse_greedy_bot(game: str, word: str) -> None:
+    """Refuse a scripted player that is to play greedy."""
+    if is_bot(game, word) or is_bot_file(word):
+        raise LanistaError(
+            f"{word} is to play greedy, and it is no policy file: a bot plays in its own manner; "
+            "drop greedy, or name a policy file."
+        )
+
+
+def player_of(game: str, word: str, spec: Spec, seed: int, *, greedy: bool = False) -> Player:
     """Return the player that `word` names: a bot, a policy file, or a bot's Python file."""
     refuse_unknown(game, word)
+    if greedy:
+        refuse_greedy_bot(game, word)
     if is_bot(game, word):
         return registry.make_bot(game, word, spec, seed)
     if is_bot_file(word):
         return bot_from_file(word, spec, seed)
-    return policy_player(word, spec, seed, name=word)
+    return policy_player(word, spec, seed, name=word, greedy=greedy)
 
 
 def make_player(
@@ -88,8 +103,12 @@ def make_player(
         return bot
     path = policy_path(folder, digest)
     block = BLOCK if device == "cpu" else 0
-    player = policy_player(path, spec, seed, name=word, block=block, device=device)
-    refuse_other(path, player.digest, digest)
+    greedy = any(
+        bool(other.greedy) for other in settings.rollouts.opponents if other.player == word
+    )
+    how: dict[str, Any] = {"block": block, "device": device, "greedy": greedy}
+    player = policy_player(path, spec, seed, name=word, **how)
+    refuse_other(path, player.digest.removesuffix(manner_suffix(greedy, 1.0)), digest)
     return player
 
 

@@ -27,6 +27,8 @@ class Opponent:
     """How often it is sampled, relative to the others."""
     digest: str = ""
     """Of a policy file, fixed when the run begins."""
+    greedy: bool | None = None
+    """A policy file plays its likeliest choices; none: it samples."""
 
     def __post_init__(self) -> None:
         if not self.player:
@@ -34,6 +36,11 @@ class Opponent:
         if not 0 < self.weight < float("inf"):
             raise SettingsError(
                 f"The weight of opponent {self.player!r} is {self.weight}; give one above 0."
+            )
+        if self.greedy and self.player == SELF:
+            raise SettingsError(
+                "The opponent self is greedy, and it is the learner, which samples; drop greedy, "
+                "or name a policy file."
             )
 
     @classmethod

@@ -226,11 +226,23 @@ def unlike(saved: Mapping[str, Any], now: Any, where: str = "") -> Iterator[tupl
         before = saved[name] if name in saved else plain(_default(entry))
         if is_dataclass(after) and isinstance(before, Mapping):
             yield from unlike(before, after, key)
-        elif before != plain(after):
+        elif not _alike(before, after):
             yield key, before, plain(after)
     for name in saved:
         if name not in entries:
             yield _join(where, name), saved[name], None
+
+
+def _alike(before: Any, after: Any) -> bool:
+    """Return whether a value is what was saved; entries of a list may have keys it did not know."""
+    if not isinstance(after, tuple) or not isinstance(before, list | tuple):
+        return bool(before == plain(after))
+    return len(before) == len(after) and all(
+        not any(unlike(was, now))
+        if is_dataclass(now) and isinstance(was, Mapping)
+        else _alike(was, now)
+        for was, now in zip(before, after, strict=True)
+    )
 
 
 def _default(entry: Field[Any]) -> Any:

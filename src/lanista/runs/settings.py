@@ -363,7 +363,7 @@ NEWER = dict.fromkeys(
      "learning.regret",
      "learning.q_trace", "learning.importance_clip", "learning.critic_lr",
      "learning.reference_average", "learning.neurd_step", "learning.fit_steps",
-     "learning.critic_steps",
+     "learning.critic_steps", "rollouts.opponents.greedy",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
        for name in ("symmetry", "embedding", "dropout", "id_dropout", "readout",
                     "normalise_observations", "rows", "drop_below", "parts")),
@@ -387,12 +387,21 @@ def fingerprint(settings: RunSettings) -> str:
 
 def fingerprints(settings: RunSettings) -> list[str]:
     """Return that digest, and those which earlier versions gave to the same settings."""
-    identity = {
-        key: value
-        for key, value in flat(settings)
-        if not (may_change(key) or (key in NEWER and value == NEWER[key]))
-    }
+    known = _as_before("", dict(flat(settings)))
+    identity = {key: value for key, value in known.items() if not may_change(key)}
     return [_digest(spelt) for spelt in spellings(identity)]
+
+
+def _as_before(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values without those keys, entries of lists included, that say "as before"."""
+    kept = {}
+    for name, value in values.items():
+        key = f"{where}{name}"
+        if key in NEWER and value == NEWER[key]:
+            continue
+        entries = isinstance(value, list) and all(isinstance(item, dict) for item in value)
+        kept[name] = [_as_before(f"{key}.", item) for item in value] if entries else value
+    return kept
 
 
 def _digest(values: Mapping[str, Any]) -> str:
