@@ -14,7 +14,7 @@ from lanista.games.bot_files import bot_from_file, bot_with_digest, is_bot_file,
 from lanista.games.bots import Player
 from lanista.games.contract import Spec
 from lanista.nets.files.champions import champion_names, policy_file
-from lanista.rollout.inference.policy_players import manner_suffix, policy_player
+from lanista.rollout.inference.policy_players import file_digest, policy_player
 from lanista.rollout.inference.row_blocks import BLOCK
 from lanista.runs.folder import bot_path, policy_path
 from lanista.runs.settings import SELF, RunSettings
@@ -108,7 +108,7 @@ def make_player(
     )
     how: dict[str, Any] = {"block": block, "device": device, "greedy": greedy}
     player = policy_player(path, spec, seed, name=word, **how)
-    refuse_other(path, player.digest.removesuffix(manner_suffix(greedy, 1.0)), digest)
+    refuse_other(path, file_digest(player.digest), digest)
     return player
 
 

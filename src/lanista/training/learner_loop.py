@@ -29,6 +29,7 @@ from lanista.learn.update.ranks import Ranks
 from lanista.nets.policy import Policy
 from lanista.rollout.collector import LEARNER, Seating
 from lanista.rollout.experience_source import ExperienceSource, Opponent
+from lanista.rollout.inference.policy_players import file_digest
 from lanista.rollout.opponent_sampler import seating_of
 from lanista.rollout.parallel_collector import ParallelCollector
 from lanista.rollout.timing import LEARN, Phases
@@ -187,7 +188,8 @@ class LearnerLoop:
         self.collector.seat(opponents, seating)
 
     def _made_elsewhere(self, name: str) -> Elsewhere:
-        digest = "" if is_bot(self.settings.game, name) else self.players[name].digest
+        bot = is_bot(self.settings.game, name)
+        digest = "" if bot else file_digest(self.players[name].digest)
         settings = worker_settings(self.settings, self.spec.seats)
         return Elsewhere(settings, self.folder, name, digest)
 

@@ -148,6 +148,11 @@ def name_of(source: Source) -> str:
     return Path(source).stem
 
 
+def file_digest(digest: str) -> str:
+    """Return the digest of the policy file behind a player's, whatever its manner."""
+    return digest.partition(":")[0]
+
+
 def manner_suffix(greedy: bool, temperature: float) -> str:
     """Return what a digest must add to the policy's: two players that can differ have two."""
     if greedy:
