@@ -41,6 +41,29 @@ def fit(data, settings, network=SMALL):
     return cloner
 
 
+@pytest.mark.parametrize("heads", [None, "mean"])
+def test_a_decision_is_judged_by_the_sum_or_the_mean_of_its_open_heads(tmp_path, heads):
+    play_and_record(tmp_path, "arena", ("kiter", "zoner"), 6)
+    data, _ = gather(tmp_path)
+    learned, held = data.split(0.3, 0)
+    cloner = Cloner(data.spec, SMALL, Imitation(heads=heads, batch_size=100_000))
+    policy, expected = cloner.policy.eval(), []
+    for row in data.rows(held).tolist():
+        logits = policy(torch.from_numpy(data.observation[row : row + 1]))[0].detach()
+        mask, start, chosen, choosing = data.mask(np.array([row]))[0], 0, 0.0, 0
+        for number, head in enumerate(data.spec.heads):
+            legal = mask[start : start + head.size]
+            among = logits[start : start + head.size][torch.from_numpy(legal)].log_softmax(-1)
+            chosen -= float(among[legal[: data.action[row, number]].sum()])
+            choosing += legal.sum() > 1
+            start += head.size
+        expected.append(chosen / max(1, choosing) if heads else chosen)
+    assert cloner.losses(data, held)["nll"] == pytest.approx(np.mean(expected), rel=1e-4)
+    # One step of all decisions: the loss is that of the weights before it.
+    before = cloner.losses(data, learned)["nll"]
+    assert cloner.train_epoch(data, learned, held)["learned_nll"] == pytest.approx(before, rel=1e-4)
+
+
 # What is gathered.
 
 

@@ -21,6 +21,7 @@ def test_the_defaults_of_imitation_are_those_that_are_documented() -> None:
         "value_weight": 0.25,
         "forecast": (),
         "forecast_weight": 0.25,
+        "heads": None,
         "critic": "value",
         "gamma": 1.0,
         "hold_out": 0.1,
@@ -62,6 +63,12 @@ def test_a_number_out_of_range_is_refused_and_one_within_is_taken(
     with pytest.raises(LanistaError, match=f"^{name} is {refused}; give {remedy}.$"):
         Imitation(**{name: refused})
     assert getattr(Imitation(**{name: taken}), name) == taken
+
+
+def test_another_word_for_how_heads_are_joined_is_refused() -> None:
+    assert Imitation(heads="mean").heads == "mean"
+    with pytest.raises(LanistaError, match=r"^heads is 'sum'; give 'mean', or leave it out.$"):
+        Imitation(heads="sum")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

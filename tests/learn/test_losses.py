@@ -490,6 +490,23 @@ def test_imitation_weighs_heads_and_counts_only_real_choices(case: Choices) -> N
     )
 
 
+@given(choices())
+def test_an_imitation_loss_can_be_shared_by_the_heads_that_choose(case: Choices) -> None:
+    lp = case.log_probs
+    term = losses.imitation(case.heads, lp, case.action, case.mask, case.valid, shared=True)
+    shared, plain = [], []
+    for i in steps(case):
+        chosen = [
+            -lp[i][start + case.action[i][head].item()].item()
+            for head, start in enumerate(case.heads.offsets)
+        ]
+        choosing = sum(len(legal(case, head, i)) > 1 for head in range(len(case.heads)))
+        shared.append(sum(chosen) / max(1, choosing))
+        plain.append(sum(chosen))
+    assert term.loss.item() == pytest.approx(mean(shared), abs=1e-9)
+    assert term.statistics["nll"].item() == pytest.approx(mean(plain), abs=1e-9)
+
+
 def test_an_entropy_bonus_can_be_shared_by_the_heads_that_choose() -> None:
     entropy = torch.tensor([[0.5, 0.25, 0.0], [1.0, 0.0, 0.0]])
     bonus = losses.entropy_bonus(entropy, torch.ones(2), shared_by=torch.tensor([2, 1]))

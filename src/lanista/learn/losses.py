@@ -314,11 +314,14 @@ def imitation(
     valid_t: Tensor,
     *,
     weights: Sequence[float] | None = None,
+    shared: bool = False,
 ) -> Term:
-    """Return E[−Σ_h w_h log π_h(a_h)], the weighted negative log-likelihood of played actions.
+    """Return E[−Σ_h w_h log π_h(a_h) / n], the weighted negative log-likelihood of played actions.
 
-    Steps may be `[T, B]` or `[N]`. `accuracy` `[heads]` counts only decisions in which a head
-    has more than one legal choice, and `decisions` `[heads]` says how many those were.
+    Steps may be `[T, B]` or `[N]`. n is 1, or, where the loss is `shared`, how many heads of the
+    decision have more than one legal choice. `nll` is neither weighted nor shared. `accuracy`
+    `[heads]` counts only decisions in which a head has more than one legal choice, and `decisions`
+    `[heads]` says how many those were.
     """
     _wider(valid_t, log_prob_t, action_t, mask_t)
     loss_t = -kept(heads.select(log_prob_t, action_t), valid_t)
@@ -331,7 +334,10 @@ def imitation(
     decisions = open_t.sum(steps)
     accuracy = right_t.sum(steps) / decisions.clamp(min=1)
     statistics = {"nll": nll, "accuracy": accuracy, "decisions": decisions}
-    return Term(mean_over(loss_t.sum(-1), valid_t), statistics)
+    summed_t = loss_t.sum(-1)
+    if shared:
+        summed_t = summed_t / open_t.sum(-1).clamp(min=1)
+    return Term(mean_over(summed_t, valid_t), statistics)
 
 
 def entropy_bonus(

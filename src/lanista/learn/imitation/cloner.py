@@ -161,7 +161,7 @@ class Cloner:
         for shown in judged(
             self.policy, self.critic, data, trajectories, self.settings.gamma, forecast
         ):
-            for name, value in _terms(self.policy, shown).items():
+            for name, value in self._terms(shown).items():
                 sums[name] += float(value) * len(shown.match)
             total += len(shown.match)
         return {name: sums[name] / total for name in self._named_losses}
@@ -231,7 +231,7 @@ class Cloner:
         shown = show(
             self.policy, self.critic, data, rows, trajectories, gamma=gamma, forecast=self.forecast
         )
-        terms = _terms(self.policy, shown)
+        terms = self._terms(shown)
         loss = terms["nll"] + self.settings.value_weight * terms["value"]
         loss = loss + self.settings.forecast_weight * terms["forecast"]
         if not bool(torch.isfinite(loss)):
@@ -247,6 +247,14 @@ class Cloner:
             device = next(self.policy.parameters()).device
             observe(self.policy, to_tensor(data.observation[rows], device))
         return {name: float(terms[name].detach()) for name in self._named_losses}
+
+    def _terms(self, shown: Shown) -> dict[str, Tensor]:
+        """Return the losses: of the choices, of the critic where the outcome is known, and of what
+        was predicted."""
+        valid = torch.ones(len(shown.action), dtype=torch.bool, device=shown.action.device)
+        heads, shared = self.policy.heads, self.settings.heads == "mean"
+        nll = imitation(heads, shown.log_probs, shown.action, shown.mask, valid, shared=shared).loss
+        return {"nll": nll, "value": _critic_loss(shown), "forecast": _forecast_loss(shown)}
 
     def _set_lr(self, of_epoch: float) -> None:
         """Set the learning rate for this share of the epoch."""
@@ -337,14 +345,6 @@ def _unrolled(policy: Policy, observation: Tensor, index: Tensor) -> Tensor:
     valid = index >= 0
     order = index[valid].argsort()
     return features[valid][order]
-
-
-def _terms(policy: Policy, shown: Shown) -> dict[str, Tensor]:
-    """Return the losses: of the choices, of the critic where the outcome is known, and of what
-    was predicted."""
-    valid = torch.ones(len(shown.action), dtype=torch.bool, device=shown.action.device)
-    nll = imitation(policy.heads, shown.log_probs, shown.action, shown.mask, valid).loss
-    return {"nll": nll, "value": _critic_loss(shown), "forecast": _forecast_loss(shown)}
 
 
 def _critic_loss(shown: Shown) -> Tensor:

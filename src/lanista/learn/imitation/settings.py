@@ -54,6 +54,9 @@ class Imitation:
     """Gradients are scaled down to this norm; 0: never."""
     value_weight: float = 0.25
     """Weight of the loss of the critic, a head on the policy's features; 0: no critic."""
+    heads: Literal["mean"] | None = None
+    """mean: a decision's loss is the mean over the heads that have a choice, so that one in which
+    many units act counts no more than others. None: their sum."""
     critic: Literal["value", "outcome"] = "value"
     """What the critic learns. value: the discounted return, as the critic of a run of `rl` unless
     told otherwise. outcome: the chances of win, draw and loss (learning.critic_output outcome)."""
@@ -89,6 +92,8 @@ class Imitation:
             raise LanistaError(f"hold_out is {self.hold_out}; give a share between 0 and 1.")
         if not 0 <= self.gamma <= 1:
             raise LanistaError(f"gamma is {self.gamma}; give a number from 0 to 1.")
+        if self.heads not in (None, "mean"):
+            raise LanistaError(f"heads is {self.heads!r:.80}; give 'mean', or leave it out.")
 
     @property
     def all_epochs(self) -> int:
