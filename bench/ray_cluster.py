@@ -1,9 +1,9 @@
 """What a cluster costs: `python -m bench ray`.
 
 The same run with the launchers `processes` and `ray` on one machine; bytes and calls through the
-queue of a machine's actor; weights sent; one machine of one core against two. Where others use the
-cores, rates say little, so every line has CPU time beside it. The last lines are a model's
-(`bench/ray_model.py`), with the costs that were measured here.
+queue of a machine's actor; weights sent; the same run on one machine of one core and on two. Where
+others use the cores, rates say little, so every line has CPU time beside it. The last lines are a
+model's (`bench/ray_model.py`), with the costs that were measured here.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ MEGABYTE = 1 << 20
 SIZES = ((1 << 10, 40_000), (1 << 17, 8000), (MEGABYTE, 1000), (16 * MEGABYTE, 60))
 """Bytes of an answer, and how many are sent."""
 ONE_AT_A_TIME = "ray queue, one answer of 1024 bytes at a time"
+CASES = {"one": (1, 1), "same_on_one": (1, 2), "two": (2, 2)}
+"""Machines of one core, and shards. The last two are the same run."""
 PURSES = str(Path(__file__).parent.parent / "examples" / "my_game.py")
 SMALL = "purses, in Python, a tenth of the matches"
 GAMES: Mapping[str, dict[str, Any]] = {
@@ -109,12 +111,7 @@ def through_the_queue() -> Iterator[dict[str, Any]]:
         actor = ray.remote(num_cpus=0, concurrency_groups=groups)(FedHost).remote(0, "threads", {})
         ray.get(actor.identity.remote())
         pieces = actor.pieces.remote()
-        for size, count in (
-            (1 << 10, 40_000),
-            (1 << 17, 8000),
-            (MEGABYTE, 1000),
-            (16 * MEGABYTE, 60),
-        ):
+        for size, count in SIZES:
             _taken(ray, actor, pieces, size, count // 10)  # Processes come up, memory is mapped.
             began, cpu = time.perf_counter(), cpu_seconds()
             calls = _taken(ray, actor, pieces, size, count)
@@ -223,35 +220,48 @@ def same_run(name: str) -> dict[str, Any]:
 
 
 def two_machines(name: str) -> dict[str, Any]:
-    """Collect with one machine of one core and with two, with as many shards as machines."""
+    """Collect a run of two shards with one machine of one core, and with two.
+
+    The same with one shard, which is another run: the model takes a machine's costs from it.
+    """
     label = f"{name}: unrolls per CPU second, two machines of one core over one"
     measured = {}
-    for count in (1, 2):
+    for case, (count, shards) in CASES.items():
         try:
             with machines([[number] for number in range(count)]), ExitStack() as stack:
-                rig = _rig(stack, name, "ray", count)
+                rig = _rig(stack, name, "ray", shards)
                 weights = rig.population.main.collector.actor.policy.state_dict().values()
                 megabytes = sum(tensor.nbytes for tensor in weights) / MEGABYTE
-                measured[count] = [_collected(rig) for _ in range(ROUNDS)]
+                measured[case] = _medians([_collected(rig) for _ in range(ROUNDS)])
         except LanistaError as error:
             return {"bench": label, "why": f"skipped: {error}"}
-    one, two = (_medians(measured[count]) for count in (1, 2))
-    # Unrolls have as many decisions with one machine as with two.
-    ratio = two["decisions_a_cpu_second"] / one["decisions_a_cpu_second"]
     return {
         "bench": label,
+        **two_over_one(measured),
+        **measured,
+        "weights_megabytes": round(megabytes, 3),
+        "rounds": ROUNDS,
+    }
+
+
+def two_over_one(measured: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """Return what two machines give for one's: of the same run, and of one with a single shard."""
+    one, two, alone = (measured[case] for case in ("same_on_one", "two", "one"))
+    # Unrolls have as many decisions with one machine as with two.
+    ratio = two["decisions_a_cpu_second"] / one["decisions_a_cpu_second"]
+    # Without Ray's own processes, which work by the clock: the slower the machine, the more.
+    players = "decisions_a_players_cpu_second"
+    return {
         "ratio": round(ratio, 3),
         "target": 0.9,
         "met": ratio >= 0.9,
-        # Without Ray's own processes, which work by the clock: the slower the machine, the more.
-        "ratio_of_actors_and_workers": round(
-            two["decisions_a_players_cpu_second"] / one["decisions_a_players_cpu_second"], 3
-        ),
-        "one": one,
-        "two": two,
-        "weights_megabytes": round(megabytes, 3),
+        "ratio_of_actors_and_workers": round(two[players] / one[players], 3),
         "whole_run_rate_ratio": round(two["updates_a_second"] / one["updates_a_second"], 3),
-        "rounds": ROUNDS,
+        "over_one_shard": {
+            "ratio": round(two["decisions_a_cpu_second"] / alone["decisions_a_cpu_second"], 3),
+            "ratio_of_actors_and_workers": round(two[players] / alone[players], 3),
+            "whole_run_rate_ratio": round(two["updates_a_second"] / alone["updates_a_second"], 3),
+        },
     }
 
 

@@ -31,6 +31,7 @@ def machines(cores: Sequence[Sequence[int]], *, drivers_cores: int = 0) -> Itera
     mine = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory(prefix="lb", dir="/tmp") as folder, _notes_in(folder):
         session.load()
+        session.reread_environment()  # Whoever loaded Ray before may have had another token.
         from ray.cluster_utils import Cluster
 
         common: dict[str, Any] = {
