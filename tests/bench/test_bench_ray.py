@@ -1,4 +1,4 @@
-"""The bench of clusters at its smallest sizes: what is compared with what; nothing here is timed."""
+"""The bench of clusters at its smallest sizes: what is compared with what. Nothing is timed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
 import bench.__main__ as every
+from bench.ray_model import Costs, table
 
 from bench import ray_cluster
-from bench.ray_model import Costs, table
 
 SMALL = {
     "game": "kuhn",
