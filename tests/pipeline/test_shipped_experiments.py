@@ -1,0 +1,37 @@
+"""The experiments that come along measure the recipes that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lanista.pipeline.experiment import load_experiment
+from lanista.pipeline.recipes import settings_of
+from lanista.runs.settings import differences
+
+EXPERIMENTS = Path(__file__).parents[2] / "recipes" / "experiments"
+FREE = ("seed", "evaluation.", "checkpoints.", "device", "rollouts.unroll_length")
+"""What may differ and changes no number: no match of Leduc has more than the 8 decisions given."""
+
+
+@pytest.mark.parametrize(
+    ("arm", "recipe"),
+    [
+        ("damped PPO", "leduc-ppo"),
+        ("R-NaD", "leduc-rnad"),
+        ("R-NaD with NeuRD", "leduc-neurd"),
+    ],
+)
+def test_an_arm_that_names_a_recipe_learns_as_it_does(arm: str, recipe: str) -> None:
+    settings = load_experiment(EXPERIMENTS / "leduc.yaml").settings_of(arm, 11)
+    found = differences(settings, settings_of(recipe))
+    assert [entry for entry in found if not entry[0].startswith(FREE)] == []
+
+
+@pytest.mark.parametrize("file", ["league-leduc.yaml", "league-liars-dice.yaml"])
+def test_leagues_that_were_measured_keep_the_share_of_self_play_they_had(file: str) -> None:
+    experiment = load_experiment(EXPERIMENTS / file)
+    leagues = [experiment.settings_of(arm, 1).league for arm in experiment.arms]
+    shares = [league.main.matchmaking.self_share for league in leagues if league]
+    assert shares == [0.35] * 3
