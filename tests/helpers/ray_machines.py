@@ -107,8 +107,10 @@ def environment_of(folder: Path) -> tuple[dict[str, str], str]:
     token = folder / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)
+    # Compiled modules are kept, as where the package is installed: or every start compiles them.
+    own = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment = {
-        **os.environ,
+        **own,
         # What tests let machines build lies beside this file.
         "PYTHONPATH": os.pathsep.join([str(HERE), SOURCES]),
         MARK: mark,
@@ -213,7 +215,9 @@ def main(folder: str) -> None:
         before = dict(os.environ)
         os.environ.update(environment or {})
         try:
-            nodes[len(nodes) + 1] = cluster.add_node(wait=False, **{**common, **options})
+            # One log monitor, the head's, serves the whole of this machine.
+            node = {**common, "include_log_monitor": False, **options}
+            nodes[len(nodes) + 1] = cluster.add_node(wait=False, **node)
         finally:
             os.environ.clear()
             os.environ.update(before)
