@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from lanista.cluster.identity import identity
+from lanista.cluster.identity import identity, stamp
 from lanista.games.registry import spec_of
 
 WORDS = {
@@ -48,3 +48,23 @@ def test_no_simulator_is_started_to_tell_what_a_machine_runs(monkeypatch):
     monkeypatch.setattr("subprocess.Popen.__init__", refuse)
     rules = dict(word.split(":") for word in identity.__wrapped__().rules.split())
     assert len(rules["showdown"]) == 12
+
+
+def test_a_stamp_changes_with_every_file_and_not_with_compiled_ones(tmp_path, monkeypatch):
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games" / "kuhn.py").write_text("seats = 2\n")
+    monkeypatch.setattr("lanista.__file__", str(tmp_path / "__init__.py"))
+    stamps = [stamp()]
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "kuhn.pyc").write_bytes(b"0")
+    assert stamp() == stamps[0]
+    for change in (
+        lambda: (tmp_path / "games" / "kuhn.py").write_text("seats = 3\n"),
+        lambda: (tmp_path / "games" / "game.abi3.so").write_bytes(b"0"),
+        lambda: (tmp_path / "games" / "kuhn.py").unlink(),
+    ):
+        change()
+        stamps.append(stamp())
+    assert len(set(stamps)) == len(stamps)
+    monkeypatch.setattr("lanista.cluster.identity.version", lambda name: "0.0")
+    assert stamp() not in stamps

@@ -60,6 +60,8 @@ class Fleet:
         self.stations: dict[str, Station] = {}
         self.counts = dict.fromkeys(COUNTS, 0)
         self._refused: set[str] = set()
+        self._accepted: dict[str, str] = {}
+        """By machine: the stamp of what it runs, which was compared with what runs here."""
         self._restarts: dict[str, Restarts] = {}
         self._looked = 0.0
         self._events: SimpleQueue[tuple[Station, Piece | str]] = SimpleQueue()
@@ -193,9 +195,8 @@ class Fleet:
             scheduling_strategy=NodeAffinitySchedulingStrategy(machine, soft=False)
         )
         actor = options.remote(self._plan.lag, self._kind, _environment())
-        self.stations[machine] = Station(
-            machine, address, cpus, actor, actor.identity.remote(), time.monotonic()
-        )
+        reference = actor.identity.remote(self._accepted.get(machine, ""))
+        self.stations[machine] = Station(machine, address, cpus, actor, reference, time.monotonic())
 
     def _wait_for_ready(self, seconds: float) -> None:
         """Wait until every machine is ready or refused; some must be ready."""
@@ -216,13 +217,14 @@ class Fleet:
             if not arrived:
                 continue
             try:
-                theirs, station.pid = self.ray.get(station.identity_reference)
+                theirs, stamp, station.pid = self.ray.get(station.identity_reference)
             except Exception as error:
                 self._failed_start(station, error)
                 continue
-            if refusal := identity().refusal(theirs, station.address):
+            if theirs is not None and (refusal := identity().refusal(theirs, station.address)):
                 self._refuse(station, refusal)
                 continue
+            self._accepted[station.machine] = stamp
             station.ready = True
             station.thread = threading.Thread(target=self._listen, args=(station,), daemon=True)
             station.thread.start()

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lanista.cluster.identity import Identity, identity
+from lanista.cluster.identity import Identity, identity, stamp
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.games import trust
@@ -254,14 +254,17 @@ class Host:
         self._makes: Sequence[Make] = ()
         self.outgoing = Outgoing()
 
-    def identity(self) -> tuple[Identity, int]:
-        """Return what runs here, and the id of this process.
+    def identity(self, accepted: str = "") -> tuple[Identity | None, str, int]:
+        """Return what runs here, its stamp, and the id of this process.
 
-        The first worker is there at once then: a shard that moves here keeps the others waiting.
+        `accepted`: the stamp of an actor of this machine that was compared; with the same one there
+        is nothing to compare. The first worker is there at once then: a shard that moves here keeps
+        the others waiting.
         """
         if self._kind == "processes":
             warm_up()
-        return identity(), os.getpid()
+        present = stamp()
+        return None if present == accepted else identity(), present, os.getpid()
 
     def ask(self, questions: Sequence[Question], weights: Mapping[int, Any]) -> None:
         """Ask shards, in this order; `weights`: versions that are played with, see RayWeights."""
