@@ -219,6 +219,7 @@ class ParallelCollector:
             lag=self.lag,
             desk=self._desk,
             sends=self._sends,
+            preload=_modules_of(self.builds),
             hang_seconds=self._hang_seconds,
         )
         launched = self._launched = LAUNCHERS.named(self.launcher).load()(plan)
@@ -288,6 +289,12 @@ class ParallelCollector:
         if failed is not None:
             raise failed
         return answers
+
+
+def _modules_of(builds: Sequence[Build]) -> tuple[str, ...]:
+    """Return the modules that the functions or classes behind `builds` lie in."""
+    names = {str(getattr(build, "func", build).__module__) for build in builds}
+    return tuple(sorted(names - {"__main__"}))
 
 
 def _to_state(played: Played) -> dict[str, Any]:

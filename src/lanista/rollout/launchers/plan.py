@@ -94,6 +94,8 @@ class Plan:
     """Where separate processes ask for choices; None: they have networks of their own."""
     sends: bool = False
     """Workers of this process put what they played on the actor's device."""
+    preload: tuple[str, ...] = ()
+    """Modules that every worker needs, for those who start processes to import once for all."""
     hang_seconds: float = HANG_SECONDS
     """How long a machine may owe an answer before it is taken for hung."""
 

@@ -19,7 +19,7 @@ from functools import partial
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -49,6 +49,9 @@ from lanista.rollout.launchers.shared_memory import (
     read,
     write,
 )
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
 
 _NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
 """Sent to all processes of a run at once; only the parent knows what must be saved first."""
@@ -95,14 +98,16 @@ class WorkerProcess:
         *,
         shared: SharedWeights | None = None,
         attach: Callable[[], Connection] | None = None,
+        preload: Sequence[str] = (),
     ) -> None:
         """Start a process that may be `slots` chunks ahead of what is fetched.
 
         `again` gives what a process must be told that takes a dead one's place. It plays with the
-        `shared` weights, or asks somebody for its choices over what `attach` gives.
+        `shared` weights, or asks somebody for its choices over what `attach` gives. `preload`:
+        modules that it needs.
         """
         self._slots, self._again, self._say = slots, again, say
-        self._shared, self._attach = shared, attach
+        self._shared, self._attach, self._preload = shared, attach, preload
         self._requests: deque[Message] = deque()
         """What was asked and not answered, the oldest first."""
         self._restarts = Restarts()
@@ -143,8 +148,7 @@ class WorkerProcess:
         # From a server with a fresh interpreter: nothing of this one's threads and devices comes
         # along, and who takes a dead one's place need not import torch again. What it is to build
         # it is told later: a long message would wait here for it to come up.
-        context = get_context("forkserver")
-        context.set_forkserver_preload([__name__])
+        context = _context(self._preload)
         self.pipe, its = context.Pipe()
         self._inbox = Inbox(self.pipe)
         line = self._attach() if self._attach else None
@@ -213,7 +217,14 @@ def launch(plan: Plan) -> Launched:
         for number in range(plan.workers):
             attach = partial(server.attach, number) if server else None
             again = partial(plan.restart_messages, number)
-            process = WorkerProcess(plan.lag + 1, again, plan.notify, shared=shared, attach=attach)
+            process = WorkerProcess(
+                plan.lag + 1,
+                again,
+                plan.notify,
+                shared=shared,
+                attach=attach,
+                preload=plan.preload,
+            )
             launched.workers.append(process)
     except BaseException:
         launched.close(PATIENCE)
@@ -221,10 +232,19 @@ def launch(plan: Plan) -> Launched:
     return launched
 
 
-def warm_up() -> None:
-    """Start the server that processes are forked from, and wait until it has imported torch."""
+def _context(preload: Sequence[str]) -> ForkServerContext:
+    """Return what starts processes from a server that has imported torch, and these modules."""
     context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload([__name__, *preload])
+    return context
+
+
+def warm_up(preload: Sequence[str] = ()) -> None:
+    """Start the server that processes are forked from; wait until it has imported what they need.
+
+    `preload`: modules beside those of every worker.
+    """
+    context = _context(preload)
     with _held_back():
         first = context.Process(target=_nothing, daemon=True)
         first.start()

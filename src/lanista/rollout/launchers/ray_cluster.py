@@ -194,7 +194,8 @@ class Fleet:
         options = actor_class.options(
             scheduling_strategy=NodeAffinitySchedulingStrategy(machine, soft=False)
         )
-        actor = options.remote(self._plan.lag, self._kind, _environment())
+        plan = self._plan
+        actor = options.remote(plan.lag, self._kind, _environment(), plan.preload)
         reference = actor.identity.remote(self._accepted.get(machine, ""))
         self.stations[machine] = Station(machine, address, cpus, actor, reference, time.monotonic())
 

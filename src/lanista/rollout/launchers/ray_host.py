@@ -241,12 +241,17 @@ class Shard:
 class Host:
     """What runs on a machine of the cluster, as an actor of Ray."""
 
-    def __init__(self, lag: int, kind: str, environment: Mapping[str, str]) -> None:
-        """`kind`: processes or threads. `environment`: what the driver's commands may do."""
+    def __init__(
+        self, lag: int, kind: str, environment: Mapping[str, str], preload: Sequence[str] = ()
+    ) -> None:
+        """`kind`: processes or threads. `environment`: what the driver's commands may do.
+
+        `preload`: modules that every worker needs.
+        """
         os.environ.update(environment)
         trust.inherit()
         torch.set_num_threads(1)
-        self._lag, self._kind = lag, kind
+        self._lag, self._kind, self._preload = lag, kind, preload
         self._weights = HostedWeights(lag, processes=kind == "processes")
         self._shards: dict[int, Shard] = {}
         self._notices: deque[str] = deque()
@@ -262,7 +267,7 @@ class Host:
         the others waiting.
         """
         if self._kind == "processes":
-            warm_up()
+            warm_up(self._preload)
         present = stamp()
         return None if present == accepted else identity(), present, os.getpid()
 
@@ -306,7 +311,8 @@ class Host:
         def again() -> list[Message]:
             return list(restart_messages())
 
-        return WorkerProcess(self._lag + 1, again, self._notices.append, shared=shared)
+        notify, preload = self._notices.append, self._preload
+        return WorkerProcess(self._lag + 1, again, notify, shared=shared, preload=preload)
 
     def _company(self, company: Company) -> tuple[Sequence[Make], Seating]:
         """Return opponents as workers are told of them; all shards get the same objects."""
