@@ -74,12 +74,15 @@ def test_on_one_node_the_slurm_script_joins_nobody(script):
     assert not any("join" in call for call in calls)
 
 
-TEXT, WHOLE, QUANTITY = (str,), (int,), (int, str)
+TEXT, WHOLE = (str,), (int,)
+NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+QUANTITY = re.compile(rf"[+-]?{NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{NUMBER})?")
 POD = {
     "containers!": [
         {
             "name!": TEXT,
             "image": TEXT,
+            "imagePullPolicy": TEXT,
             "env": [
                 {
                     "name!": TEXT,
@@ -91,7 +94,9 @@ POD = {
             "volumeMounts": [{"name!": TEXT, "mountPath!": TEXT}],
         }
     ],
-    "volumes": [{"name!": TEXT, "persistentVolumeClaim": {"claimName!": TEXT}}],
+    "volumes": [
+        {"name!": TEXT, "persistentVolumeClaim": {"claimName!": TEXT, "readOnly": (bool,)}}
+    ],
 }
 GROUP = {"rayStartParams": {"*": TEXT}, "template!": {"spec": POD}}
 RAY_CLUSTER = {
@@ -100,26 +105,30 @@ RAY_CLUSTER = {
     "metadata!": {"name!": TEXT},
     "spec!": {
         "rayVersion": TEXT,
+        "authOptions": {"mode": re.compile("disabled|token"), "enableK8sTokenAuth": (bool,)},
         "headGroupSpec!": GROUP,
         "workerGroupSpecs": [
             {
                 **GROUP,
                 "groupName!": TEXT,
                 "replicas": WHOLE,
-                "minReplicas": WHOLE,
-                "maxReplicas": WHOLE,
+                "minReplicas!": WHOLE,
+                "maxReplicas!": WHOLE,
             }
         ],
     },
 }
-"""The fields of `ray.io/v1` and of Kubernetes' pods that the manifest uses, from KubeRay's types
-(`raycluster_types.go`). `!`: it must be there. `*`: any name. What is not named is unknown."""
+"""The fields of `ray.io/v1` that the manifest uses, those of its pods included, as in KubeRay's CRD
+(helm-chart/kuberay-operator/crds/ray.io_rayclusters.yaml, commit 017710c). `!`: it must be there.
+`*`: any name. What is not named is unknown."""
 
 
 def faults(value, schema, where="manifest"):
     """Return what a value does not keep of a schema."""
     if isinstance(schema, tuple):
-        fine = isinstance(value, schema) and not isinstance(value, bool)
+        return [] if type(value) in schema else [f"{where} is {value!r}"]
+    if isinstance(schema, re.Pattern):
+        fine = type(value) in (int, str) and schema.fullmatch(str(value))
         return [] if fine else [f"{where} is {value!r}"]
     if isinstance(schema, list):
         if not isinstance(value, list):
@@ -168,6 +177,14 @@ def test_the_manifest_keeps_to_the_fields_of_kuberay(manifest):
             lambda m: m["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0].pop("name"),
             "containers[0] lacks name",
         ),
+        (lambda m: m["spec"]["workerGroupSpecs"][0].pop("maxReplicas"), "lacks maxReplicas"),
+        (lambda m: m["spec"].update(authOptions={"mode": "tokens"}), "mode is 'tokens'"),
+        (
+            lambda m: m["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["resources"][
+                "limits"
+            ].update(memory="16GiB"),
+            "memory is '16GiB'",
+        ),
     ],
 )
 def test_a_manifest_with_a_fault_is_noticed(manifest, change, fault):
@@ -184,3 +201,18 @@ def test_the_volumes_that_containers_mount_are_there_and_groups_have_a_range(man
     for group in groups[1:]:
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
         assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", group["groupName"])
+
+
+def test_a_machine_of_the_manifest_wants_a_token(manifest):
+    assert manifest["spec"]["authOptions"]["mode"] == "token"
+
+
+def test_the_image_has_what_the_operators_probes_ask(manifest):
+    (build,) = [text for text in blocks("") if "docker build" in text]
+    version = manifest["spec"]["rayVersion"]
+    assert f"PACKAGES='ray[default]=={version}'" in build
+    assert "EXTRAS='[ray]'" in build
+    recipe = (PAGE.parents[2] / "Dockerfile").read_text()
+    assert 'ARG EXTRAS=""' in recipe
+    assert '"/src${EXTRAS}" ${PACKAGES}' in recipe
+    assert re.search(r"apt-get install .*\bwget\b", recipe)
