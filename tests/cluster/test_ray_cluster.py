@@ -13,6 +13,7 @@ if find_spec("ray") is None:
 if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
+import numpy as np
 import task_work
 from ray_collectors import fleet
 
@@ -98,3 +99,10 @@ def test_tasks_of_a_cluster_are_done_as_in_a_loop(machines, tmp_path):
         with pytest.raises(RefusedError, match=r"5 is refused\."):
             list(doer.each(task_work.refuse, [(5,)]))
     assert (tmp_path / "died").exists()
+
+
+def test_arrays_that_tasks_are_given_and_give_can_be_written(machines):
+    with tasks() as doer:
+        (result,) = in_order(doer, task_work.add_one, [(np.zeros(200_000),)])
+    result += 1
+    assert (result == 2).all()

@@ -8,6 +8,7 @@ and reads and writes files by their path: machines share a folder. Knows nothing
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -146,7 +147,8 @@ class RayTasks:
             # Not all at once: arguments and results would fill the object store.
             while waiting and len(self._under_way) < 2 * self.at_once:
                 number = waiting.pop()
-                self._under_way[remote.remote(work, arguments[number], *where)] = number
+                sealed = (work, pickle.dumps(arguments[number]))
+                self._under_way[remote.remote(_opened, sealed, *where)] = number
             done, _ = self._ray.wait(list(self._under_way), num_returns=1, timeout=LOOK)
             if stop is not None and stop():
                 self.close()
@@ -163,7 +165,7 @@ class RayTasks:
         from ray.exceptions import RayError, RayTaskError
 
         try:
-            return self._ray.get(reference)
+            return pickle.loads(self._ray.get(reference))
         except RayTaskError as error:
             cause = error.cause
             raise (cause if isinstance(cause, LanistaError) else LanistaError(str(error))) from None
@@ -173,6 +175,11 @@ class RayTasks:
                 f"A task was lost {MOST_DEATHS + 1} times ({type(error).__name__}: {first}); see "
                 "to the machines, and run the command again."
             ) from error
+
+
+def _opened(work: Work, sealed: bytes) -> bytes:
+    """Do a task of Ray: arrays that Ray itself carries could be read but not written."""
+    return pickle.dumps(work(*pickle.loads(sealed)))
 
 
 def _done(
