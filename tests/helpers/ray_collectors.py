@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from lanista.data.trajectory import to_arrays
-from lanista.games import make
+from lanista.games import Spec, make
+from lanista.games.random_bot import RandomBot
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout.collector import Collector
@@ -49,6 +50,11 @@ def kuhn(first: int, slots: int = 8, line: object = None) -> Collector:
                        first_match=first)  # fmt: skip
     collector.times = float(os.environ.get("LANISTA_TEST_SLOW", "1"))
     return collector
+
+
+def uniform(spec: Spec) -> RandomBot:
+    """Make an opponent."""
+    return RandomBot(spec, 0)
 
 
 def seating(matches: np.ndarray) -> np.ndarray:

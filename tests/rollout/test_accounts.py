@@ -17,7 +17,8 @@ from lanista.games import Facts, PythonGame, Step, View, make, make_bot
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import Table, play, rotations
-from lanista.rollout.collect_worker import CollectWorker, Order, weights_of
+from lanista.rollout.chunks import Order
+from lanista.rollout.collect_worker import CollectWorker, weights_of
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.in_process import Threaded

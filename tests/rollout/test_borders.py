@@ -18,8 +18,9 @@ from lanista.rollout.inference import device_transfer
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lane, Records
 from lanista.rollout.inference.server import InferenceServer, part_of
-from lanista.rollout.launchers.processes import SharedWeights, arrays_of
+from lanista.rollout.launchers.processes import SharedWeights
 from lanista.rollout.launchers.shared_memory import Outbox, Segment
+from lanista.rollout.launchers.weight_arrays import arrays_of
 from lanista.rollout.match_runner import _Tape
 
 

@@ -10,7 +10,8 @@ from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
 from lanista.rollout import play as play_matches
 from lanista.rollout import replay_recorder, schedule
-from lanista.rollout.collect_worker import CollectWorker, Played
+from lanista.rollout.chunks import Played
+from lanista.rollout.collect_worker import CollectWorker
 from lanista.rollout.collector import LEARNER, Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import Note, RemoteActor

@@ -5,6 +5,7 @@ import signal
 import sys
 from contextlib import closing
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from pipeline_runs import KUHN, same, settings_of
@@ -15,7 +16,7 @@ if find_spec("ray") is None:
 if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
-from ray_collectors import change, equal, fleet
+from ray_collectors import change, equal, fleet, seating, uniform
 
 from lanista.cluster.session import wait_for
 from lanista.nets.files.policy_file import load_policy
@@ -76,6 +77,11 @@ def places(collector):
     return [worker.station.machine for worker in collector._workers]
 
 
+def has_torch(pid):
+    """Return whether a process has loaded torch."""
+    return "libtorch" in Path(f"/proc/{pid}/maps").read_text()
+
+
 def trained(launcher, path, **rollouts):
     values = {**QUICK["rollouts"], "workers": SHARDS, **rollouts, "launcher": launcher}
     assert train(settings_of({**QUICK, "rollouts": values}), path) == 0
@@ -103,6 +109,19 @@ def test_chunks_are_those_of_serial_and_both_machines_play(launcher, lag, two):
     # A machine that comes late, or that others keep busy, gets its share later.
     assert wait_for(lambda: len(set(places(pair[0]))) == 2 or not same_chunks(pair, 1, 4), 600)
     assert same_chunks(pair, 1, 4)
+
+
+def test_an_actor_whose_workers_are_processes_does_without_torch(machines, two):
+    pair = two(lag=1, slots=6)
+    for collector in pair:
+        collector.meet([uniform], seating)
+    assert equal(*(collector.unrolls(30) for collector in pair))
+    assert same_chunks(pair, 2)
+    actors = [host for raylet in machines.raylets.values() for host in hosts(raylet)]
+    workers = [worker for host in actors for worker in playing(host)]
+    assert len(workers) == SHARDS
+    assert all(map(has_torch, workers))
+    assert not any(map(has_torch, actors))
 
 
 def test_a_killed_worker_is_replaced_and_the_chunks_stay_the_same(machines, two):

@@ -5,8 +5,8 @@ import pytest
 from ray_collectors import actor, change
 
 from lanista.rollout.launchers import ray_weights
-from lanista.rollout.launchers.processes import arrays_of
 from lanista.rollout.launchers.ray_weights import RayWeights
+from lanista.rollout.launchers.weight_arrays import arrays_of
 
 
 class Store:

@@ -7,72 +7,17 @@ changes no number. Knows nothing of where it runs and of learning.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
+from dataclasses import replace
 from typing import Any
 
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
-from lanista.data.trajectory import Unrolls
-from lanista.errors import LanistaError
 from lanista.games.bots import Player
-from lanista.games.contract import Spec
+from lanista.rollout.chunks import Build, Line, Make, Order, Played, Sealed, Weights, opened
 from lanista.rollout.collector import Collector, Seating
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.timing import TRANSFER
-
-Line = Connection | None
-"""What a worker asks for choices over; None: it has networks of its own."""
-Build = Callable[[Line], Collector]
-"""Makes a worker's collector; it may be sent to a process, so it must be a picklable function."""
-Make = Callable[[Spec], Player]
-"""Makes an opponent where it is needed; equal ones make the same opponent."""
-Weights = Sequence[Mapping[str, Tensor]]
-"""State of the policy, and of the critic where there is one."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """A chunk to be played."""
-
-    how: str
-    """whole_matches or unrolls, of a collector."""
-    count: int
-    """How many of them."""
-    update: int
-    """The update that the weights come from."""
-    temperature: float
-    shaping_scale: float
-    version: int
-    """Which of the published weights are to play."""
-
-
-@dataclass(frozen=True)
-class Played:
-    """A chunk that was played."""
-
-    unrolls: Unrolls
-    ended: Mapping[str, NDArray[Any]]
-    """Matches that ended, as `Tally.rows` gives them."""
-    next_match: int
-    """The id of the worker's next match."""
-    wall: Mapping[str, float]
-    """Seconds by phase."""
-    cpu: Mapping[str, float]
-    """CPU seconds by phase."""
-    cpu_seconds: float = 0.0
-    """Of the worker's own process; 0 where it has none."""
-    measured: Mapping[str, float] | None = None
-    """What the worker's collector measured, if anything."""
-
-
-class MachineError(LanistaError):
-    """The machine that plays cannot: no room on its disk, no file, no connection."""
-
-    exit_code = 1
 
 
 class CollectWorker:
@@ -84,11 +29,13 @@ class CollectWorker:
         self.line = line
         self.players: dict[Make, Player] = {}
 
-    def build(self, build: Build) -> None:
-        self.collector = build(self.line)
+    def build(self, build: Build | Sealed[Build]) -> None:
+        self.collector = opened(build)(self.line)
 
-    def meet(self, company: tuple[Sequence[Make], Seating]) -> None:
-        makes, seating = company
+    def meet(
+        self, company: tuple[Sequence[Make | Sealed[Make]], Seating | Sealed[Seating]]
+    ) -> None:
+        makes, seating = [opened(make) for make in company[0]], opened(company[1])
         spec = self.collector.game.spec
         # Somebody who sits there already goes on with the matches in flight.
         self.players = {make: self.players.get(make) or make(spec) for make in makes}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanista.data.trajectory import Unrolls, from_arrays, join, to_arrays
 from lanista.errors import LanistaError
-from lanista.rollout.collect_worker import Build, Make, Order, Played
+from lanista.rollout.chunks import Build, Make, Order, Played
 from lanista.rollout.collector import LEARNER, Seating
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.server import InferenceServer

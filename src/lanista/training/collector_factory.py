@@ -24,7 +24,7 @@ from lanista.learn.update.minibatches import cut_there
 from lanista.nets.files.policy_file import load_policy
 from lanista.nets.policy import Critic, Policy
 from lanista.rollout.bot_threads import bot_threads
-from lanista.rollout.collect_worker import Line
+from lanista.rollout.chunks import Line
 from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.inference.client import RemoteActor

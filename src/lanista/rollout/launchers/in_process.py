@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from lanista.rollout.collect_worker import CollectWorker, Weights, weights_of
+from lanista.rollout.chunks import Weights
+from lanista.rollout.collect_worker import CollectWorker, weights_of
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.launchers.plan import Launched, Plan
 

@@ -1,7 +1,7 @@
 """What a launcher is given, and what it gives back.
 
 A plan says how many workers there are and whose weights they play with. Knows nothing of where
-they run.
+they run, and is imported without torch.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lanista.rollout.collect_worker import Weights, take_up
-from lanista.rollout.inference.actor import Actor
-from lanista.rollout.inference.server import InferenceServer
 from lanista.rollout.launchers.hangs import HANG_SECONDS
+
+if TYPE_CHECKING:
+    from lanista.rollout.chunks import Weights
+    from lanista.rollout.inference.actor import Actor
+    from lanista.rollout.inference.server import InferenceServer
 
 PATIENCE = 10.0
 """How many seconds workers have to end by themselves when their work is over."""
@@ -69,6 +71,8 @@ class Desk:
 
     def opened(self, workers: int, published: WeightsByVersion) -> InferenceServer:
         """Return somebody who answers `workers` with the weights that their orders name."""
+        from lanista.rollout.collect_worker import take_up
+        from lanista.rollout.inference.server import InferenceServer
 
         def prepare(version: int) -> None:
             take_up(self.actor, published.weights(version))

@@ -1,7 +1,8 @@
 """Workers of a fleet in processes of their own, started again when they die.
 
 Weights and unrolls go through shared memory without a name, so nothing is left behind however a
-process ends. A process ends by itself when its parent is gone. Knows nothing of chunks and lag.
+process ends. This is their parent's half, which needs no torch; theirs is `process_worker`. Knows
+nothing of chunks and lag.
 """
 
 from __future__ import annotations
@@ -9,53 +10,36 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
 import time
-import traceback
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from lanista.data.trajectory import from_arrays, to_arrays
+from lanista.data.trajectory import from_arrays
 from lanista.errors import LanistaError
-from lanista.games import trust
-from lanista.rollout.collect_worker import (
-    CollectWorker,
-    Line,
-    MachineError,
-    Played,
-    Weights,
-    weights_of,
-)
-from lanista.rollout.inference.actor import Actor
-from lanista.rollout.launchers.in_process import Published
+from lanista.rollout.chunks import Line, Played
 from lanista.rollout.launchers.plan import PATIENCE, Launched, Message, Plan
 from lanista.rollout.launchers.restarts import Restarts
 from lanista.rollout.launchers.shared_memory import (
     Inbox,
-    Layout,
-    Outbox,
     Segment,
     needed,
-    read,
     write,
 )
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
 
-_NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
+NOT_THEIRS = (signal.SIGINT, signal.SIGTERM)
 """Sent to all processes of a run at once; only the parent knows what must be saved first."""
-_ENDED = "ended:"
+_WORK = "lanista.rollout.launchers.process_worker"
+ENDED = "ended:"
 """What the names of a chunk's ended matches begin with, beside its unrolls."""
 
 
@@ -206,6 +190,9 @@ class WorkerProcess:
 
 def launch(plan: Plan) -> Launched:
     """Return workers in processes, with the weights in shared memory or with central inference."""
+    from lanista.rollout.launchers.in_process import Published
+    from lanista.rollout.launchers.weight_arrays import arrays_of
+
     if plan.desk is None:
         shared = SharedWeights(partial(arrays_of, plan.actor), plan.lag)
         launched = Launched(shared)
@@ -235,7 +222,7 @@ def launch(plan: Plan) -> Launched:
 def _context(preload: Sequence[str]) -> ForkServerContext:
     """Return what starts processes from a server that has imported torch, and these modules."""
     context = get_context("forkserver")
-    context.set_forkserver_preload([__name__, *preload])
+    context.set_forkserver_preload([_WORK, *preload])
     return context
 
 
@@ -258,7 +245,7 @@ def _nothing() -> None:
 def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float, Any]) -> Played:
     """Return a chunk of its own: the shared memory will be written again."""
     own = {name: array.copy() for name, array in arrays.items()}
-    ended = {name.removeprefix(_ENDED): own.pop(name) for name in arrays if name[:6] == _ENDED}
+    ended = {name.removeprefix(ENDED): own.pop(name) for name in arrays if name[:6] == ENDED}
     return Played(from_arrays(own), ended, *rest)
 
 
@@ -266,7 +253,7 @@ def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float, An
 def _held_back() -> Iterator[None]:
     """Hold signals back here and in processes started meanwhile, until those can ignore them."""
     resource_tracker.ensure_running()  # It would let them through when it is first started.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_THEIRS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, NOT_THEIRS)
     try:
         yield
     finally:
@@ -274,79 +261,6 @@ def _held_back() -> Iterator[None]:
 
 
 def _work(pipe: Connection, line: Line, slots: int, environment: Mapping[str, str]) -> None:
-    """Answer until nobody asks any more."""
-    # The server has the environment, and what may run, of the moment when it was started.
-    for name in set(os.environ) - set(environment):
-        del os.environ[name]
-    os.environ.update(environment)
-    trust.inherit()
-    for number in _NOT_THEIRS:  # The parent is told, and ends this process.
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _NOT_THEIRS)  # Held back since its start.
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    torch.set_num_threads(1)
-    crew = CollectWorker(line)
-    # Nobody is there any more. Other faults of the system are told where they arise.
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        layout, many = pipe.recv()
-        weights = [Segment.receive(pipe) for _ in range(many)]
-        outbox = Outbox(pipe, slots)
-        while True:
-            method, argument = pipe.recv()
-            outbox.send(*_answer(crew, method, argument, weights, layout))
-    crew.close()
+    from lanista.rollout.launchers.process_worker import work
 
-
-def _end_with_parent() -> None:
-    """End this process when its parent was killed, also in the middle of a match."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _answer(
-    crew: CollectWorker, method: str, argument: Any, segments: Sequence[Segment], layout: Layout
-) -> tuple[dict[str, NDArray[Any]], tuple[bool, Any]]:
-    began = time.process_time()
-    try:
-        if method != "collect":
-            return {}, (True, getattr(crew, method)(argument))
-        version = segments[argument.version % len(segments)] if segments else None
-        weights = [] if version is None else weights_from(read(version, layout))
-        played = crew.collect(argument, weights)
-    except LanistaError as error:
-        return {}, (False, (type(error), str(error)))
-    except OSError:
-        message = f"A process that plays matches failed: {traceback.format_exc()}"
-        return {}, (False, (MachineError, message))
-    except Exception:
-        message = f"A process that plays matches failed: {traceback.format_exc()}"
-        return {}, (False, (LanistaError, message))
-    arrays = to_arrays(played.unrolls) | {f"{_ENDED}{k}": v for k, v in played.ended.items()}
-    spent = time.process_time() - began
-    rest = (played.next_match, played.wall, played.cpu, spent, played.measured)
-    return arrays, (True, rest)
-
-
-def arrays_of(actor: Actor) -> dict[str, NDArray[Any]]:
-    """Return an actor's weights as arrays on the CPU; they may be the weights themselves."""
-    return {
-        f"{number}:{name}": tensor.cpu().numpy()
-        for number, state in enumerate(weights_of(actor))
-        for name, tensor in state.items()
-    }
-
-
-def weights_from(arrays: Mapping[str, NDArray[Any]]) -> Weights:
-    """Return what `arrays_of` made arrays of."""
-    states: list[dict[str, torch.Tensor]] = []
-    for key, array in arrays.items():
-        number, _, name = key.partition(":")
-        if int(number) == len(states):
-            states.append({})
-        # It is only read, and may lie where nobody can write.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            states[int(number)][name] = torch.from_numpy(np.asarray(array))
-    return states
+    work(pipe, line, slots, environment)

@@ -20,7 +20,8 @@ from typing import Any
 from lanista.cluster import session
 from lanista.cluster.identity import identity
 from lanista.errors import LanistaError
-from lanista.rollout.collect_worker import Played, carried
+from lanista.rollout.chunks import Played, Sealed
+from lanista.rollout.collect_worker import carried
 from lanista.rollout.launchers.hangs import HangWatch
 from lanista.rollout.launchers.placement import Machine, spread
 from lanista.rollout.launchers.plan import PATIENCE, Launched, Plan
@@ -130,14 +131,22 @@ class Fleet:
                 self.lose(station, f"it answered nothing for {limit:.0f} s and is taken for hung")
 
     def sendable(self, method: str, argument: Any) -> Any:
-        """Return what goes to a machine in place of `argument`: opponents go to each one once."""
+        """Return what goes to a machine in place of `argument`: opponents go to each one once.
+
+        What an actor hands on is sealed, or it would have to import torch.
+        """
+        if method == "build":
+            return self._sealed(argument)
         if method != "meet":
             return argument
         if self._company is None or self._company[0] is not argument:
             makes, seating = argument
-            references = [[self.ray.put(carried(make))] for make in makes]
-            self._company = argument, Company(references, seating)
+            references = [[self.ray.put(self._sealed(carried(make)))] for make in makes]
+            self._company = argument, Company(references, self._sealed(seating))
         return self._company[1]
+
+    def _sealed(self, value: Any) -> Sealed[Any]:
+        return Sealed(self.ray.cloudpickle.dumps(value))
 
     def look(self, *, rebalance: bool = True) -> None:
         """Notice machines that came or went; at the border of an iteration shards may move."""

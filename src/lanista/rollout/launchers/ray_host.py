@@ -2,11 +2,13 @@
 
 Workers are those of the launchers `processes` and `threads`; inside a machine everything goes
 through its memory. What they answer leaves in pieces of about a megabyte: a streaming call whose
-consumer must keep up, or the workers wait. Knows nothing of other machines and of chunks' order.
+consumer must keep up, or the workers wait. Where they are processes, torch is theirs alone: without
+it an actor starts in half the time. Knows nothing of other machines and of chunks' order.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -15,27 +17,24 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from lanista.cluster.identity import Identity, identity, stamp
 from lanista.data.trajectory import from_arrays, to_arrays
 from lanista.errors import LanistaError
 from lanista.games import trust
-from lanista.rollout.collect_worker import CollectWorker, MachineError, Make, Played, Weights
-from lanista.rollout.collector import Seating
-from lanista.rollout.launchers.in_process import Inline
+from lanista.rollout.chunks import MachineError, Make, Played, Sealed
 from lanista.rollout.launchers.plan import PATIENCE, Message, Worker
-from lanista.rollout.launchers.processes import (
-    SharedWeights,
-    WorkerProcess,
-    warm_up,
-    weights_from,
-)
+from lanista.rollout.launchers.processes import SharedWeights, WorkerProcess, warm_up
 from lanista.rollout.launchers.ray_shard import ShardState
+
+if TYPE_CHECKING:
+    from lanista.rollout.chunks import Weights
+    from lanista.rollout.collect_worker import CollectWorker
+    from lanista.rollout.collector import Seating
 
 PIECE = 1 << 20
 """Bytes from which on a piece leaves at once."""
@@ -67,7 +66,7 @@ class Company:
 
     makes: Sequence[Sequence[Any]]
     """Each in a list of its own, or Ray would fetch it before it is wanted."""
-    seating: Seating
+    seating: Sealed[Seating]
 
 
 @dataclass(frozen=True)
@@ -184,6 +183,8 @@ class HostedWeights:
 
     def weights(self, version: int) -> Weights:
         """Return a version for workers in this process."""
+        from lanista.rollout.launchers.weight_arrays import weights_from
+
         return weights_from(self._arrays[version])
 
     def close(self) -> None:
@@ -210,8 +211,7 @@ class Shard:
         self._questions.put(None)
 
     def _work(self) -> None:
-        # As in a thread of the launcher `threads`: autocast's cache belongs to all threads.
-        with torch.autocast("cpu", enabled=False, cache_enabled=False):
+        with self._host.playing():
             while (question := self._questions.get()) is not None:
                 began = time.monotonic()
                 fine, value = self._answer(question)
@@ -250,14 +250,17 @@ class Host:
         """
         os.environ.update(environment)
         trust.inherit()
-        torch.set_num_threads(1)
         self._lag, self._kind, self._preload = lag, kind, preload
         self._weights = HostedWeights(lag, processes=kind == "processes")
         self._shards: dict[int, Shard] = {}
         self._notices: deque[str] = deque()
         self._references: tuple[Any, ...] | None = None
-        self._makes: Sequence[Make] = ()
+        self._makes: Sequence[Sealed[Make]] = ()
         self.outgoing = Outgoing()
+        if kind == "threads":
+            import torch
+
+            torch.set_num_threads(1)
 
     def identity(self, accepted: str = "") -> tuple[Identity | None, str, int]:
         """Return what runs here, its stamp, and the id of this process.
@@ -305,6 +308,8 @@ class Host:
     def worker(self, restart_messages: Any) -> Worker:
         """Return a worker of this machine."""
         if self._kind == "threads":
+            from lanista.rollout.launchers.in_process import Inline
+
             return Inline(self._do)
         shared = self._weights.shared
 
@@ -314,7 +319,16 @@ class Host:
         notify, preload = self._notices.append, self._preload
         return WorkerProcess(self._lag + 1, again, notify, shared=shared, preload=preload)
 
-    def _company(self, company: Company) -> tuple[Sequence[Make], Seating]:
+    def playing(self) -> contextlib.AbstractContextManager[object]:
+        """Return what a thread is in that asks a worker."""
+        if self._kind == "processes":
+            return contextlib.nullcontext()
+        import torch
+
+        # As in a thread of the launcher `threads`: autocast's cache belongs to all threads.
+        return torch.autocast("cpu", enabled=False, cache_enabled=False)
+
+    def _company(self, company: Company) -> tuple[Sequence[Sealed[Make]], Sealed[Seating]]:
         """Return opponents as workers are told of them; all shards get the same objects."""
         import ray
 

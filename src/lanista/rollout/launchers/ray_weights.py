@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lanista.rollout.inference.actor import Actor
-from lanista.rollout.launchers.processes import arrays_of
+from lanista.rollout.launchers.weight_arrays import arrays_of
 
 SMALL = 1 << 16
 """Bytes up to which weights go along with a call; Ray sends up to 100 KB so."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lanista.rollout.collect_worker import MachineError
+from lanista.rollout.chunks import MachineError
 from lanista.rollout.launchers.ray_host import Answer, Question
 from lanista.rollout.launchers.ray_shard import ShardState
 
