@@ -14,9 +14,17 @@ from lanista.learn.imitation.cloner import Cloner, show
 from lanista.learn.imitation.forecast import LAST, Forecast, next_rows
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.settings import Network
+from lanista.nets.torsos import Torso
 
 LENGTH = SPEC.observation.length
 FLAGS = Observation((Field("flags", LENGTH, 2),), SPEC.observation.dtype)
+
+
+def shows(width, token_width=0, shown=None):
+    """Return a torso that shows such tokens."""
+    torso = Torso()
+    torso.width, torso.token_width, torso.shown = width, token_width, shown or {}
+    return torso
 
 
 def test_the_next_row_is_that_of_the_same_trajectory():
@@ -31,7 +39,7 @@ def test_the_next_row_is_that_of_the_same_trajectory():
 def test_the_loss_is_the_cross_entropy_of_an_entrys_value_read_from_its_own_token():
     fields = (Field("a.kind", 2, 3, group="a"), Field("b.kind", 3, 2, group="b"), Field("w", 1, 4))
     observation = Observation(fields, "uint8")
-    forecast = Forecast(observation, ["b.kind", "w"], 4, tokens=True)
+    forecast = Forecast(observation, ["b.kind", "w"], shows(4, 4, {"a": 0, "b": 2}))
     features = torch.randn(5, 4 + 6 * 4)  # Two tokens of a, three of b, one of the rest.
     after = torch.tensor(np.random.default_rng(0).integers(0, 2, (5, 6)))
     expected = torch.zeros(5)
@@ -110,4 +118,4 @@ def test_learning_goes_on_from_its_state_as_if_it_had_not_stopped():
 def test_what_cannot_be_predicted_is_refused(name, words):
     observation = Observation((Field("number"), Field("kind", 1, 3)))
     with pytest.raises(LanistaError, match=words):
-        Forecast(observation, [name], 4, tokens=False)
+        Forecast(observation, [name], shows(4))

@@ -51,7 +51,9 @@ def test_numpy_says_what_torch_says_of_boards(tmp_path: Path, fields: tuple[Fiel
             policy(torch.from_numpy(observation)), torch.from_numpy(mask)
         )
     log_probs, _ = load_portable(tmp_path / "p", spec).log_probs(observation, mask)
-    np.testing.assert_allclose(log_probs, wanted.numpy(), atol=1e-5)
+    # As an export: a share of the largest log-probability.
+    largest = max(1.0, float(wanted.abs().max()))
+    np.testing.assert_allclose(log_probs, wanted.numpy(), rtol=0, atol=1e-5 * largest)
     again = load_policy(tmp_path / "p", spec)
     assert [field.planes for field in again.header.observation.fields] == [
         field.planes for field in fields

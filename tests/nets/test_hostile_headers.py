@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from grid_games import grid_spec
 from positions import GAMES, IDS, KINDS, eager_policy, small, spec_of
 
 from lanista.games.contract import Facts, Field, Group, Head, Observation, References, Role, Spec
@@ -53,6 +54,7 @@ DESCRIBED = replace(
     heads=(Head("order", 6, parts=(2, 3), references=(LINE, AIM)), Head("aim", 3)),
 )
 POINTER = Network("transformer", width=8, layers=1, readout="pointer")
+CELLS = Network("unet", width=8, layers=1, readout="cells")
 
 NUMBERS: list[Any] = [
     *(10**6, 10**9, 10**10, 10**12, 10**18, 2**31, 2**63 - 1, 2**63, 10**400),
@@ -175,6 +177,9 @@ def _loaded_in_a_small_child(folder: Path, step: int) -> None:
     every = [data for kind in KINDS for data in mutants(kind)]
     pointing = policy_bytes(Policy(DESCRIBED, POINTER), DESCRIBED, name="toy")
     every += changed_files(pointing, ("head.roles", "head.score"))
+    game = grid_spec(2, 5)
+    seen = policy_bytes(Policy(game, CELLS), game, name="toy")
+    every += changed_files(seen, ("head.at_cells.weight", "torso.into.weight"))
     # The step is no divisor of how many values there are, so that every place meets some of them.
     files = [plain, *every[::step]]
     packed = b"".join(struct.pack("<Q", len(data)) + data for data in files)

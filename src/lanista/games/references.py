@@ -24,10 +24,14 @@ class Group:
     """What is true of a group of fields, beside the fields themselves."""
 
     name: str
-    places: tuple[int, ...]
+    places: tuple[int, ...] = ()
     """For each entry the number of its place, from 0. Entries of one place are interchangeable: a
     network that points at tokens learns one place for all of them. A team is (0, 0, 0), two teams
-    one after the other are (0, 0, 0, 1, 1, 1), a line in which order matters is (0, 1, 2)."""
+    one after the other are (0, 0, 0, 1, 1, 1), a line in which order matters is (0, 1, 2), which is
+    also what none says."""
+    grid: tuple[int, ...] = ()
+    """Rows and columns, where the entries are the cells of a grid, row after row. A network that
+    looks at grids slides over them."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,23 @@ def refuse_groups(sizes: Mapping[str, int], groups: Sequence[Group]) -> None:
         numbered = all(type(place) is int for place in places) and (
             sorted({*places}) == list(range(len({*places})))
         )
-        if len(places) != size or not numbered:
+        if places and (len(places) != size or not numbered):
             raise GameError(
                 f"The group {group.name!r:.80} has {size} entries and the places "
                 f"{places!s:.80}; give a number for each entry, counted from 0 without gaps."
             )
+        if group.grid:
+            _refuse_grid(group, size)
+
+
+def _refuse_grid(group: Group, size: int) -> None:
+    sides = group.grid
+    whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
+    if not whole or sides[0] * sides[1] != size:
+        raise GameError(
+            f"The group {group.name!r:.80} has {size} entries and the grid {sides!s:.80}; give "
+            "rows and columns that make all entries."
+        )
 
 
 def refuse_lengths(head: str, sizes: Sequence[int], references: Sequence[References]) -> None:

@@ -32,6 +32,7 @@ class NormalisedTorso(Torso):
         super().__init__()
         self.inner, self.bound = inner, bound
         self.width, self.state_size = inner.width, inner.state_size
+        self.shown, self.token_width = inner.shown, inner.token_width
         scale = number_scales(observation)
         number = torch.from_numpy(scale > 0).to("cpu")
         scales = torch.from_numpy(np.where(scale > 0, scale, 1.0).astype(np.float32)).to("cpu")

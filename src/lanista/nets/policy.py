@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lanista.errors import LanistaError
 from lanista.games.contract import Observation, Spec, Symmetry
 from lanista.nets.distribution import Heads
+from lanista.nets.heads.cell_head import CellChoices
 from lanista.nets.heads.choices import Choices
 from lanista.nets.heads.pointer_head import PointerChoices
 from lanista.nets.normalise import make_torso
@@ -24,14 +25,14 @@ CriticOutput = Literal["value", "outcome", "q"]
 
 
 class Policy(nn.Module):
-    """A torso and a head with all choices: one linear layer, or one that points at tokens."""
+    """A torso and a head with all choices: one linear layer, or one that reads tokens or cells."""
 
     def __init__(self, spec: Spec, network: Network) -> None:
         super().__init__()
         self.network = network
         self.heads = Heads(tuple(head.size for head in spec.heads), network.finish)
         self.torso: Torso = make_torso(spec.observation, network)
-        self.head: Choices | PointerChoices = _head(spec, network, self.torso.width)
+        self.head: Choices | PointerChoices | CellChoices = _head(spec, network, self.torso)
         if network.symmetry:
             symmetry = _symmetry(spec, network)
             self.torso = TurnedTorso(self.torso, symmetry, spec.observation.length)
@@ -110,10 +111,12 @@ class Critic(nn.Module):
         self.scale.fill_(scale)
 
 
-def _head(spec: Spec, network: Network, width: int) -> Choices | PointerChoices:
+def _head(spec: Spec, network: Network, torso: Torso) -> Choices | PointerChoices | CellChoices:
     if network.readout is None:
-        return Choices(width, spec.heads)
-    return PointerChoices(width, spec.observation, spec.heads)
+        return Choices(torso.width, spec.heads)
+    if network.readout == "cells":
+        return CellChoices(torso.width, torso.token_width, spec.observation, spec.heads)
+    return PointerChoices(torso.width, spec.observation, spec.heads)
 
 
 def _symmetry(spec: Spec, network: Network) -> Symmetry | int:
@@ -134,6 +137,9 @@ def _start(module: nn.Module) -> None:
             nn.init.orthogonal_(layer.weight, 2**0.5)
             assert layer.bias is not None
             nn.init.zeros_(layer.bias)
+    for layer in module.modules():
+        if isinstance(layer, Torso):
+            layer.start()
 
 
 def parameter_count(module: nn.Module) -> int:

@@ -29,9 +29,9 @@ class Network:
     """A network's kind and size. What is 0 follows from the size."""
 
     kind: str = "mlp"
-    """mlp, residual (MLP with skips), convolution (over the observation's planes), lstm,
-    transformer (over the observation's tokens), transformer_lstm (the same, with memory), or the
-    name of an installed torso."""
+    """mlp, residual (MLP with skips), convolution (over the observation's planes), unet (over its
+    grid, at several scales), lstm, transformer (over the observation's tokens), transformer_lstm
+    (the same, with memory), or the name of an installed torso."""
     size: Size = "m"
     """The one dial: s, m, l or xl."""
     width: int = 0
@@ -56,9 +56,10 @@ class Network:
     id_dropout: float | None = None
     """Probability with which a transformer does not see which species, move or the like something
     is while learning, so that it learns from what they do; who plays sees all. None: 0."""
-    readout: Literal["pointer"] | None = None
+    readout: Literal["pointer", "cells"] | None = None
     """pointer: a choice is scored by the tokens that the game says it is about (a transformer, in
-    a game that describes its choices). None: by its number, from the mean of all tokens."""
+    a game that describes its choices). cells: by the cell of the grid that it is about, with
+    weights that all cells share (a unet). None: by its number, from features of the whole view."""
 
     rows: int | None = None
     """Views of a table, which `lanista solve` writes. None for all that is learned."""
@@ -155,19 +156,25 @@ class Network:
     def _refuse_readout(self) -> None:
         if self.readout is None:
             return
-        if self.readout != "pointer":
+        if self.readout not in ("pointer", "cells"):
             raise LanistaError(
-                f"Network readout is {self.readout!r:.80}; give 'pointer', or leave it out."
+                f"Network readout is {self.readout!r:.80}; give 'pointer' or 'cells', or leave it "
+                "out."
             )
-        if not self._torso.shows_tokens:
+        if self.readout == "cells" and not self.sees_grid:
+            raise LanistaError(
+                f"Network readout is 'cells', and a {self.kind} has no cells to read from; take "
+                "the kind unet, or leave it out."
+            )
+        if self.readout == "pointer" and not self._torso.shows_tokens:
             raise LanistaError(
                 f"Network readout is 'pointer', and a {self.kind} has no tokens to point at; take "
                 "the kind transformer, or leave it out."
             )
         if self.symmetry:
             raise LanistaError(
-                "Network readout is 'pointer', and symmetry turns choices by their numbers; leave "
-                "one of them out."
+                f"Network readout is {self.readout!r}, and symmetry turns choices by their "
+                "numbers; leave one of them out."
             )
 
     @property
@@ -201,6 +208,11 @@ class Network:
     def learned(self) -> bool:
         """Whether training can make and change it."""
         return self._torso.learned
+
+    @property
+    def sees_grid(self) -> bool:
+        """Whether it is built from the grid that an observation says it is."""
+        return self._torso.grid
 
     @property
     def finish(self) -> Finish | None:

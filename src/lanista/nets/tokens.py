@@ -97,7 +97,9 @@ def token_count(observation: Observation) -> int:
 
 def _shared_places(observation: Observation, readout: str | None) -> dict[str, tuple[int, ...]]:
     """Return the places of each group that has its own; networks that do not point have none."""
-    return {group.name: group.places for group in observation.groups} if readout else {}
+    if readout != "pointer":
+        return {}
+    return {group.name: group.places for group in observation.groups if group.places}
 
 
 def refuse_attention(tokens: int, heads: int) -> None:

@@ -25,8 +25,8 @@ class TorsoKind(Entry):
     """Width and layers of s, m, l and xl, about four times apart in cost."""
     tensors: Any = None
     """A function `(observation, width, layers)` that gives the name and shape of every tensor. One
-    that embeds takes `embedding` too, where settings give one, one that shows its tokens
-    `readout`, and a table `rows`."""
+    that embeds takes `embedding` too, where settings give one, one that shows its tokens or
+    cells `readout`, and a table `rows`."""
     numpy: Any = None
     """A function `(header, weights)` that gives the same torso in NumPy; none: torch alone runs
     it, so a live bot cannot."""
@@ -40,6 +40,9 @@ class TorsoKind(Entry):
     shows_tokens: bool = False
     """Where settings have a `readout`, the tokens follow the features, so that choices can be read
     from them; they are those of nets/tokens, and groups share places as it says."""
+    grid: bool = False
+    """Sees the grid that an observation says it is. Where settings have a `readout`, the cells
+    follow the features, so that choices can be read from them."""
     fast_in_numpy: bool = False
     """NumPy runs it as fast as ONNX Runtime, for a row or a few."""
     learned: bool = True
@@ -101,6 +104,14 @@ TORSOS: Table[TorsoKind] = Table(
         "convolution": _ours(
             "residual blocks of convolutions over the observation's planes", "Convolution",
             "convolution", (64, 1), (128, 2), (256, 4), (512, 8),
+        ),
+        "unet": TorsoKind(
+            "convolutions over the observation's grid, at several scales with skips",
+            "lanista.nets.unet:UNet",
+            sizes=dict(zip(SIZES, ((64, 1), (128, 1), (192, 2), (384, 2)), strict=True)),
+            tensors="lanista.nets.files.tensor_shapes:unet",
+            numpy="lanista.nets.portable.grids:unet",
+            grid=True,
         ),
         "lstm": _ours(
             "a layer, then LSTM cells", "LSTM", "lstm",

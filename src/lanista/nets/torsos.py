@@ -5,7 +5,7 @@ Every torso has one shape of call, recurrent or not, so that whoever plays or le
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from lanista.nets.boards import KERNEL, channels_of
 from lanista.nets.dropout import Dropout
 from lanista.nets.encoders import BoardEncoder, FlatEncoder, TokenEncoder
 from lanista.nets.settings import Network
-from lanista.nets.tokens import refuse_attention, token_count
+from lanista.nets.tokens import refuse_attention, token_count, token_counts_of
 from lanista.nets.torso_table import TORSOS
 
 _FEW_TOKENS = 32
@@ -30,6 +30,16 @@ class Torso(nn.Module):
     """Of the features; those of a torso that shows its tokens begin with so many."""
     state_size: int = 0
     """Numbers of recurrent state a seat carries through its match."""
+    token_width: int = 0
+    """Of each token or cell that follows the features; 0: none do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: dict[str, int] = {}
+        """The first token of each group whose tokens or cells follow the features."""
+
+    def start(self) -> None:
+        """Draw those first weights that are to be others than every layer's."""
 
     def forward(self, observation: Tensor) -> Tensor:
         raise NotImplementedError
@@ -182,6 +192,10 @@ class Transformer(Torso):
             observation, self.width, network.embedding, network.readout, network.id_dropout
         )
         self.shows_tokens = network.readout is not None
+        if self.shows_tokens:
+            counts = token_counts_of(observation)
+            starts = accumulate(counts.values(), initial=0)
+            self.shown, self.token_width = dict(zip(counts, starts, strict=False)), self.width
         self.blocks = nn.ModuleList(
             Block(self.width, network.resolved_attention_heads, network.dropout)
             for _ in range(network.resolved_layers)

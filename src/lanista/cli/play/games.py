@@ -81,8 +81,13 @@ def facts(spec: Spec) -> str:
     ]
     if spec.symmetry is not None:
         words.append(f"symmetry {len(spec.symmetry)}")
-    if any(head.references for head in spec.heads):
+    grids = {group.name: group.grid for group in spec.observation.groups if group.grid}
+    words += [f"grid {rows} x {columns}" for rows, columns in sorted({*grids.values()})]
+    described = [part for head in spec.heads for part in head.references]
+    if described:
         words.append("readout pointer")
+    if any(role.group in grids for part in described for role in part.roles):
+        words[-1] += " or cells"
     return " · ".join(words)
 
 

@@ -12,7 +12,17 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lanista.games.contract import Abilities, Facts, Field, Head, Observation, Spec
+from lanista.games.contract import (
+    Abilities,
+    Facts,
+    Field,
+    Group,
+    Head,
+    Observation,
+    References,
+    Role,
+    Spec,
+)
 
 NAME = "microrts"
 SEATS = 2
@@ -135,14 +145,19 @@ def observation(side: int) -> Observation:
         Field("enemy resources", scale=10.0),
         Field("clock", scale=255.0),
     )
-    return Observation((*planes, *rest), "uint8")
+    grid = Group("cell", grid=(side, side))
+    return Observation((*planes, *rest), "uint8", (grid,))
+
+
+def head_of(cell: int, side: int) -> Head:
+    """Return the head of a cell: each of its choices is an order to the unit there."""
+    unit = Role("unit", "cell", (cell,) * CHOICES)
+    references = (References((unit,), LABELS),)
+    return Head(f"cell {cell % side},{cell // side}", CHOICES, LABELS, references=references)
 
 
 def describe(side: int, longest: int, engine: str) -> Spec:
     """Return the description of the game on a board of a size."""
-    heads = (
-        Head(f"cell {cell % side},{cell // side}", CHOICES, LABELS) for cell in range(side * side)
-    )
     return Spec(
         name=NAME,
         facts=Facts(
@@ -152,7 +167,7 @@ def describe(side: int, longest: int, engine: str) -> Spec:
             simultaneous=True,
         ),
         observation=observation(side),
-        heads=tuple(heads),
+        heads=tuple(head_of(cell, side) for cell in range(side * side)),
         abilities=Abilities(simulator="gym-microrts", simulator_version=engine),
         settings={"side": side, "longest": longest},
     )

@@ -74,8 +74,7 @@ class Cloner:
         self.forecast: Forecast | None = None
         """Predicts fields of the next view; it shapes the torso and is not kept."""
         if settings.forecast and settings.forecast_weight:
-            width, tokens = self.policy.torso.width, network.readout is not None
-            forecast = Forecast(spec.observation, settings.forecast, width, tokens)
+            forecast = Forecast(spec.observation, settings.forecast, self.policy.torso)
             self.forecast = forecast.to(self.device)
         self.parameters = [
             parameter for module in self._modules().values() for parameter in module.parameters()

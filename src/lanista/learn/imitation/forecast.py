@@ -1,12 +1,13 @@
 """Predicts fields of a seat's next view, such as what the opponent did: an auxiliary loss.
 
-A field of a group is read from the token of its entry, any other from the features. The head is
-thrown away after learning: it shapes the torso, and no policy file holds it. Never imports a game.
+A field of a group is read from the token or cell of its entry, where the torso shows those, and any
+other from the features. The head is thrown away after learning: it shapes the torso, and no policy
+file holds it. Never imports a game.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch.nn import functional
 from lanista.data.demonstrations import Demonstrations, Indices
 from lanista.errors import LanistaError, nearest
 from lanista.games.contract import Field, Observation
-from lanista.nets.tokens import token_counts_of
+from lanista.nets.torsos import Torso
 
 LAST = -1
 """The row after the last of a trajectory."""
@@ -38,14 +39,16 @@ class Target:
 class Forecast(nn.Module):
     """Features of a torso to the chances of the values that fields have at the next decision."""
 
-    def __init__(
-        self, observation: Observation, names: Sequence[str], width: int, tokens: bool
-    ) -> None:
-        """`tokens`: the torso shows its tokens after `width` features."""
+    def __init__(self, observation: Observation, names: Sequence[str], torso: Torso) -> None:
         super().__init__()
-        self.width = width
-        self.targets = [_target(observation, name, tokens) for name in names]
-        self.layers = nn.ModuleList(nn.Linear(width, _outputs(target)) for target in self.targets)
+        self.width, self.token_width = torso.width, torso.token_width
+        self.targets = [_target(observation, name, torso.shown) for name in names]
+        self.layers = nn.ModuleList(
+            nn.Linear(
+                self.width if target.first_token is None else self.token_width, _outputs(target)
+            )
+            for target in self.targets
+        )
 
     def forward(self, features: Tensor, after: Tensor) -> Tensor:
         """Return the mean loss of all predicted entries, `[N]`, where the next view is `after`."""
@@ -63,9 +66,9 @@ class Forecast(nn.Module):
             whole: Tensor = layer(features[:, : self.width])
             logits = whole.view(-1, field.size, field.classes)
         else:
-            start = self.width * (1 + first)
-            tokens = features[:, start : start + self.width * field.size]
-            logits = layer(tokens.reshape(-1, field.size, self.width))
+            start = self.width + self.token_width * first
+            tokens = features[:, start : start + self.token_width * field.size]
+            logits = layer(tokens.reshape(-1, field.size, self.token_width))
         return functional.cross_entropy(logits.movedim(-1, 1).float(), values, reduction="none")
 
 
@@ -75,20 +78,14 @@ def next_rows(data: Demonstrations, rows: Indices) -> NDArray[np.int64]:
     return np.where(rows + 1 < data.first[owner], rows + 1, LAST)
 
 
-def _target(observation: Observation, name: str, tokens: bool) -> Target:
+def _target(observation: Observation, name: str, shown: Mapping[str, int]) -> Target:
     names = [field.name for field in observation.fields]
     if name not in names:
         raise LanistaError(f"The game's views have no field {name!r}; {nearest(name, names)}")
     field = observation.fields[names.index(name)]
     if not field.classes:
         raise LanistaError(f"forecast names {name}, which is a number; name categories alone.")
-    first: int | None = None
-    if tokens and field.group:
-        first = 0
-        for group, count in token_counts_of(observation).items():
-            if group == field.group:
-                break
-            first += count
+    first = shown.get(field.group) if field.group else None
     return Target(field, observation.slice_of(name).start, first)
 
 

@@ -16,7 +16,10 @@ from lanista.text import quoted
 
 def observation_as_json(observation: Observation) -> dict[str, Any]:
     """Return an observation's layout as plain values."""
-    groups = [[group.name, list(group.places)] for group in observation.groups]
+    groups = [
+        [group.name, list(group.places), *([list(group.grid)] if group.grid else [])]
+        for group in observation.groups
+    ]
     return {
         "dtype": observation.dtype,
         "fields": [_field_as_json(field) for field in observation.fields],
@@ -26,7 +29,7 @@ def observation_as_json(observation: Observation) -> dict[str, Any]:
 def observation_from(layout: Any) -> Observation:
     """Return an observation from such values."""
     entries = tuple(_field(*entry) for entry in layout["fields"])
-    groups = tuple(Group(name, tuple(places)) for name, places in layout.get("groups", ()))
+    groups = tuple(_group(*entry) for entry in layout.get("groups", ()))
     return Observation(entries, layout["dtype"], groups)
 
 
@@ -49,6 +52,10 @@ def head_from(
         )
     described = tuple(_references(*entry) for entry in references)
     return Head(name, size, parts=tuple(sizes), references=described)
+
+
+def _group(name: str, places: Sequence[int], grid: Sequence[int] = ()) -> Group:
+    return Group(name, tuple(places), tuple(grid))
 
 
 def _field_as_json(field: Field) -> list[Any]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from lanista.errors import LanistaError
 from lanista.files import Kind
 from lanista.games import trust
-from lanista.games.contract import Head, Observation, Spec
+from lanista.games.contract import Group, Head, Observation, Spec
 from lanista.nets.files.champions import policy_file
 from lanista.nets.files.header_checks import (
     MOST_DIMENSIONS,
@@ -159,14 +159,22 @@ class PolicyHeader:
         described = all(own.references == theirs.references for own, theirs in pairs)
         if not described or mine.groups != shown.groups:
             raise PolicyFileError(
-                f"it points at tokens as {self.game} described its choices once, and it describes "
+                f"it reads choices and cells as {self.game} described them once, and it describes "
                 "them otherwise now; train a policy for this game"
             )
 
 
 def _observation(observation: Observation, network: Network) -> Observation:
     """Return as much of an observation as such a network is built from."""
-    groups = observation.groups if network.readout else ()
+    groups: tuple[Group, ...] = ()
+    if network.sees_grid:
+        groups = tuple(
+            Group(group.name, grid=group.grid) for group in observation.groups if group.grid
+        )
+    elif network.readout:
+        groups = tuple(
+            Group(group.name, group.places) for group in observation.groups if group.places
+        )
     return Observation(observation.fields, observation.dtype, groups)
 
 

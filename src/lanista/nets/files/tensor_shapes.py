@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from lanista.games.contract import Head, Observation
 from lanista.nets.boards import KERNEL, board_of, channels_of
+from lanista.nets.grids import channels_at, grid_of, halvings, scales_of
+from lanista.nets.heads.cells import by_number, cell_sizes
 from lanista.nets.heads.pointers import RANK, pointer_sizes, refuse_undescribed, undescribed
 from lanista.nets.settings import Network
 from lanista.nets.table_rows import DIGITS
@@ -32,6 +34,8 @@ def tensor_shapes(
         shapes = _inside(shapes)
         shapes |= dict.fromkeys(("torso.mean", "torso.deviation"), (observation.length,))
         shapes |= {"torso.seen": (1,)}
+    if network.readout == "cells":
+        return shapes | dict(cells(observation, heads, width))
     if network.readout:
         return shapes | dict(pointer(heads, width))
     if turns := network.symmetry:
@@ -66,6 +70,16 @@ def pointer(heads: Sequence[Head], width: int) -> Named:
         yield from _choices("head.by_number", by_number, width)
 
 
+def cells(observation: Observation, heads: Sequence[Head], width: int) -> Named:
+    """Yield the tensors of a head that reads choices from cells."""
+    sizes = cell_sizes(observation, heads)
+    yield from _layer("head.at_cells", channels_of(width), sizes.kinds)
+    if sizes.apart:
+        yield from _layer("head.apart", width, sizes.apart)
+    if numbered := by_number(observation, heads):
+        yield from _choices("head.by_number", numbered, width)
+
+
 def _inside(shapes: dict[str, Shape]) -> dict[str, Shape]:
     """Return the tensors of a torso that another one is put around."""
     return {name.replace("torso.", "torso.inner.", 1): size for name, size in shapes.items()}
@@ -81,8 +95,8 @@ def _norm(name: str, width: int) -> Named:
     yield f"{name}.bias", (width,)
 
 
-def _kernels(name: str, inputs: int, outputs: int) -> Named:
-    yield f"{name}.weight", (outputs, inputs, KERNEL, KERNEL)
+def _kernels(name: str, inputs: int, outputs: int, side: int = KERNEL) -> Named:
+    yield f"{name}.weight", (outputs, inputs, side, side)
     yield f"{name}.bias", (outputs,)
 
 
@@ -116,6 +130,31 @@ def convolution(observation: Observation, width: int, layers: int) -> Named:
         yield from _kernels(f"torso.blocks.{number}.0", channels, channels)
         yield from _kernels(f"torso.blocks.{number}.2", channels, channels)
     yield from _layer("torso.out", channels * rows * board_columns, width)
+
+
+def unet(observation: Observation, width: int, layers: int, readout: str | None = None) -> Named:
+    planes, rows, board_columns = grid_of(observation)
+    channels = channels_of(width)
+    yield from _kernels("torso.into", planes, channels)
+    if beside := columns(observation) - planes * rows * board_columns:
+        yield from _layer("torso.beside", beside, channels)
+    steps = halvings(channels, rows, board_columns)
+    for scale in range(len(steps) + 1):
+        yield from _blocks(f"torso.down.{scale}", channels_at(channels, scale), layers)
+    for scale, (fine, coarse) in enumerate(steps):
+        yield from _kernels(f"torso.halve.{scale}", fine, coarse)
+        if readout:
+            yield from _kernels(f"torso.project.{scale}", coarse, fine, 1)
+            yield from _blocks(f"torso.up.{scale}", fine, layers)
+    last_rows, last_columns = scales_of(rows, board_columns)[-1]
+    size = channels_at(channels, len(steps)) * last_rows * last_columns
+    yield from _layer("torso.out", size, width)
+
+
+def _blocks(name: str, channels: int, layers: int) -> Named:
+    for number in range(layers):
+        for part in ("first", "second"):
+            yield from _kernels(f"{name}.{number}.{part}", channels, channels)
 
 
 def lstm(observation: Observation, width: int, layers: int, embedding: int | None = None) -> Named:

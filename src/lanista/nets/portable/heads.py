@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from lanista.games.contract import Head
+from lanista.nets.boards import channels_of
 from lanista.nets.files.policy_format import PolicyHeader
+from lanista.nets.heads.cells import by_number, cell_sizes, logits_at
 from lanista.nets.heads.pointers import RANK, Pointers, part_sizes, pointers_of, undescribed
 from lanista.nets.portable.weights import Floats, Layer, Weights, relu
 
@@ -19,6 +21,8 @@ def head_of(header: PolicyHeader, weights: Weights) -> Layer:
     width = header.network.resolved_width
     if header.network.readout is None:
         return choices("head", header.heads, width, weights)
+    if header.network.readout == "cells":
+        return _cells(header, width, weights)
     return _Pointer(header, width, weights)
 
 
@@ -42,6 +46,26 @@ def choices(name: str, heads: Sequence[Head], width: int, weights: Weights) -> L
     def layer(x: Floats) -> Floats:
         out: Floats = x @ weight + bias
         return out
+
+    return layer
+
+
+def _cells(header: PolicyHeader, width: int, weights: Weights) -> Layer:
+    """Return what reads each choice from the cell that it is about."""
+    observation, heads = header.observation, header.heads
+    sizes, channels = cell_sizes(observation, heads), channels_of(width)
+    at_cells = weights.layer("head.at_cells", channels, sizes.kinds)
+    by_features = [weights.layer("head.apart", width, sizes.apart)] if sizes.apart else []
+    if numbered := by_number(observation, heads):
+        by_features.append(choices("head.by_number", numbered, width, weights))
+    index = logits_at(observation, heads)
+
+    def layer(features: Floats) -> Floats:
+        rows = len(features)
+        cells = at_cells(features[:, width:].reshape(rows, -1, channels)).reshape(rows, -1)
+        outputs = [cells, *(one(features[:, :width]) for one in by_features)]
+        logits: Floats = np.concatenate(outputs, -1)
+        return logits if index is None else logits[:, index]
 
     return layer
 

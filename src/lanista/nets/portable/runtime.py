@@ -290,12 +290,12 @@ def convolution(header: PolicyHeader, weights: Weights) -> TorsoRunner:
     on_board, beside_board = board_columns(header.observation)
     planes, rows, columns = board_of(header.observation)
     channels = channels_of(width)
-    into = _kernels(weights, "torso.into", planes, channels)
+    into = kernels(weights, "torso.into", planes, channels)
     beside = weights.layer("torso.beside", len(beside_board), channels) if beside_board else None
     blocks = []
     for i in range(header.network.resolved_layers):
-        first = _kernels(weights, f"torso.blocks.{i}.0", channels, channels)
-        blocks.append((first, _kernels(weights, f"torso.blocks.{i}.2", channels, channels)))
+        first = kernels(weights, f"torso.blocks.{i}.0", channels, channels)
+        blocks.append((first, kernels(weights, f"torso.blocks.{i}.2", channels, channels)))
     out = weights.layer("torso.out", channels * rows * columns, width)
 
     def run(observation: NDArray[Any], state: Floats) -> tuple[Floats, Floats]:
@@ -313,18 +313,20 @@ def convolution(header: PolicyHeader, weights: Weights) -> TorsoRunner:
     return run
 
 
-def _kernels(weights: Weights, name: str, inputs: int, outputs: int) -> Layer:
-    """Return a convolution over `[N, rows, columns, channels]` that keeps rows and columns."""
-    kernels = weights.take(f"{name}.weight", outputs, inputs, KERNEL, KERNEL)
+def kernels(weights: Weights, name: str, inputs: int, outputs: int, stride: int = 1) -> Layer:
+    """Return a convolution over `[N, rows, columns, channels]` with a margin of zeros."""
+    square = weights.take(f"{name}.weight", outputs, inputs, KERNEL, KERNEL)
     bias = weights.take(f"{name}.bias", outputs)
-    weight = kernels.transpose(2, 3, 1, 0).reshape(-1, outputs)
+    weight = square.transpose(2, 3, 1, 0).reshape(-1, outputs)
     margin = KERNEL // 2
 
     def convolution(x: Floats) -> Floats:
         rows, columns = x.shape[1:3]
         padded = np.pad(x, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
         patches = [
-            padded[:, i : i + rows, j : j + columns] for i in range(KERNEL) for j in range(KERNEL)
+            padded[:, i : i + rows : stride, j : j + columns : stride]
+            for i in range(KERNEL)
+            for j in range(KERNEL)
         ]
         out: Floats = np.concatenate(patches, -1) @ weight + bias
         return out
