@@ -170,6 +170,7 @@ def machine_of(job, machines):
     return None
 
 
+@pytest.mark.slow
 def test_a_run_of_an_experiment_whose_machine_is_killed_goes_on_elsewhere(machines, tmp_path):
     file = experiment(tmp_path, recipe={**EXPERIMENT["recipe"], "iterations": 150}, seeds=[1])
     jobs = jobs_of(load_experiment(file), tmp_path / "out")
@@ -184,7 +185,9 @@ def test_a_run_of_an_experiment_whose_machine_is_killed_goes_on_elsewhere(machin
             killed.append(number)
             machines.kill(number)
 
-    run_jobs(jobs, tmp_path / "out", at_once=2, watch=watch, start=starter_of(1).start)
+    with session.using(machines.address):
+        starter = starter_of(1)
+    run_jobs(jobs, tmp_path / "out", at_once=2, watch=watch, start=starter.start)
     assert killed
     assert [job.state for job in jobs] == ["done"] * 2
     assert all(same_run(job.output, alone(job, tmp_path / "alone")) for job in jobs)
