@@ -19,7 +19,18 @@ if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
 from disks import small_disk
-from kill_clusters import CALM, FOREVER, Driver, alone, kill_for, kills_against_calm, learner
+from kill_clusters import (
+    CALM,
+    FOREVER,
+    VALUES,
+    Driver,
+    alone,
+    kill_driver,
+    kill_for,
+    kills_against_calm,
+    learner,
+)
+from remains import Remains
 
 from lanista.cluster import session
 from lanista.cluster.session import wait_for
@@ -30,16 +41,21 @@ from ray_machines import AGENTS, STORE, driving, hosts, kill_marked, playing, ra
 def test_killed_for_twenty_seconds_and_moved_to_a_new_cluster_a_run_is_that_of_one_thread(tmp_path):
     with ray_machines(2) as cluster:
         driver = Driver(cluster, tmp_path)
+        remains = Remains(cluster.mark)
         driver.advances(4)
+        remains.look()
         counts = kill_for(20, (2, 4), cluster, driver, seed=1)
         assert min(counts.values()) >= 1
         driver.advances(4)
+        remains.look()
+        assert remains.sockets
         cluster.kill_head()
         assert driver.process.wait() == 1
         assert wait_for(lambda: "is gone" in driver.log.read_text(), FOREVER)
         assert f"The head of the cluster at {cluster.address} is gone" in driver.log.read_text()
     assert cluster.leftover(without=AGENTS) == []
     kill_marked(cluster.mark)
+    assert wait_for(lambda: not remains.left(), FOREVER), remains.left()
     with ray_machines(0, head_cpus=1) as driver.cluster:
         driver.start()
         driver.advances(2)
@@ -48,6 +64,34 @@ def test_killed_for_twenty_seconds_and_moved_to_a_new_cluster_a_run_is_that_of_o
         assert wait_for(lambda: not any(map(playing, actors)), FOREVER)
         assert saved_settings(folder_of(driver.output)).rollouts.launcher == "ray"
     assert driver.cluster.leftover() == []
+    assert same(learner(driver.output), alone(tmp_path, iterations))
+
+
+class UnsavedDriver(Driver):
+    """A driver that saves nothing until it is asked to stop."""
+
+    def __init__(self, cluster, folder):
+        super().__init__(cluster, folder, {**VALUES, "checkpoints": {"save_every": 1_000_000}})
+
+    def saved(self):
+        """Return whether the run is there: the state it begins with came with its folder."""
+        return int(folder_of(self.output).exists())
+
+
+@pytest.mark.slow
+def test_a_driver_killed_before_its_first_checkpoint_begins_again(tmp_path):
+    with ray_machines(1) as cluster:
+        driver = UnsavedDriver(cluster, tmp_path)
+        checkpoints = folder_of(driver.output) / "checkpoints"
+        kill_driver(cluster, driver, None)  # Before there is anything of the run.
+        assert wait_for(lambda: driver.ended() or driver.saved(), FOREVER)
+        kill_driver(cluster, driver, None)
+        driver.advances(4)
+        assert [path.name for path in checkpoints.iterdir()] == ["000000"]
+        kill_driver(cluster, driver, None)
+        driver.advances(4)
+        iterations = driver.stop()
+    assert cluster.leftover() == []
     assert same(learner(driver.output), alone(tmp_path, iterations))
 
 
@@ -110,10 +154,13 @@ def test_killed_for_ten_minutes_a_run_keeps_its_throughput_and_is_that_of_one_th
         measured = kills_against_calm(cluster, driver, 600, seed=2)
         measured["kills"] |= kill_for(60, (5, 20), cluster, driver, 3, ("driver",))
         driver.advances(4)
+        remains = Remains(cluster.mark)
+        remains.look()
         iterations = driver.stop()
     chunks, again = driver.total("cluster/chunks"), driver.total("cluster/again")
     print({**measured, "chunks": chunks, "played_again": again})
     assert cluster.leftover() == []
+    assert remains.left() == []
     assert same(learner(driver.output), alone(tmp_path, iterations))
     # By CPU time, that of all starts included: by the clock others would decide it.
     assert measured["cpu_ratio"] >= 0.7
