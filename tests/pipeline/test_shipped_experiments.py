@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lanista.pipeline.defaults import default_settings
 from lanista.pipeline.experiment import load_experiment
 from lanista.pipeline.recipes import settings_of
 from lanista.runs.settings import differences
@@ -35,3 +36,12 @@ def test_leagues_that_were_measured_keep_the_share_of_self_play_they_had(file: s
     leagues = [experiment.settings_of(arm, 1).league for arm in experiment.arms]
     shares = [league.main.matchmaking.self_share for league in leagues if league]
     assert shares == [0.35] * 3
+
+
+def test_phantom_tic_tac_toe_is_learned_as_rl_chose_for_the_first_of_its_seeds() -> None:
+    experiment = load_experiment(EXPERIMENTS / "phantom-ttt.yaml")
+    settings = experiment.settings_of("damped PPO", experiment.seeds[0])
+    chosen = default_settings("phantom_ttt", iterations=1550, seed=experiment.seeds[0])
+    found = differences(settings, chosen)
+    assert [entry for entry in found if not entry[0].startswith(FREE)] == []
+    assert (settings.evaluation.exact, settings.evaluation.every) == ("always", 1550)
