@@ -82,9 +82,9 @@ def grid_columns(observation: Observation) -> tuple[NDArray[np.int64], NDArray[n
     for field, first in _first_columns(observation):
         if field.classes:
             # Entry after entry, a column for each value: turned, a plane for each value.
-            columns = first + np.arange(field.size * field.classes).reshape(field.size, -1)
-            on_grid += [columns.T.ravel()] if field.group in groups else []
-            beside += [] if field.group in groups else [columns.ravel()]
+            values = first + np.arange(field.size * field.classes).reshape(field.size, -1)
+            on_grid += [values.T.ravel()] if field.group in groups else []
+            beside += [] if field.group in groups else [values.ravel()]
         else:
             columns = first + np.arange(field.size)
             (on_grid if field.planes or field.group in groups else beside).append(columns)

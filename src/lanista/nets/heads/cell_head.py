@@ -47,7 +47,7 @@ class CellChoices(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         # Split once and whole: a slice's gradient is filled up with zeros.
         whole, cells = torch.split(features, [self.width, features.shape[1] - self.width], 1)
-        outputs = [self.at_cells(cells.unflatten(1, (-1, self.channels))).flatten(1)]
+        outputs = [self.at_cells(cells.reshape(cells.shape[0], -1, self.channels)).flatten(1)]
         outputs += [self.apart(whole)] if self.apart is not None else []
         outputs += [self.by_number(whole)] if self.by_number is not None else []
         logits = outputs[0] if len(outputs) == 1 else torch.cat(outputs, -1)

@@ -55,4 +55,4 @@ def _layers(policy: Policy) -> list[tuple[Tensor, Tensor]]:
     """Return weights `[outputs, inputs]` and bias of each layer, that of the choices last."""
     with torch.no_grad():
         hidden = [(layer.weight, layer.bias) for layer in _plain(policy).layers]
-        return [*hidden, (policy.head.whole(), policy.head.bias)]  # type: ignore[list-item]
+        return [*hidden, (policy.head.whole(), policy.head.bias)]  # type: ignore[list-item, operator]
