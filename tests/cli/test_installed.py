@@ -94,4 +94,4 @@ def test_the_package_as_pip_installs_it_plays_in_an_empty_folder_and_in_spawned_
     prove(site, folder)
     against = ("--opponents", "random", "--games", "2")
     text = run(site, folder, "-m", "lanista", "evaluate", "champion:beastybar", *against)
-    assert "champion:beastybar (be68cc3270f0)" in text
+    assert "champion:beastybar (682d9f33ebf2)" in text
