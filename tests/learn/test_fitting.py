@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 import torch
-from small_runs import RECURRENT, SMALL, FirstArm, Run, TwoArms, leduc_run
+from small_runs import RECURRENT, SMALL, FirstArm, Run, TwoArms, kuhn_run, leduc_run
 
 from lanista.errors import LanistaError
 from lanista.learn import losses
 from lanista.learn.learner import Learner
 from lanista.learn.loss_terms import LossInputs
+from lanista.learn.references import CURRENT, PREVIOUS
 from lanista.learn.settings import Learning
 from lanista.learn.update.batch import Batch, Kinds
 from lanista.learn.update.fitting import ChoiceTargets, LogitGoals
 from lanista.learn.update.forward import Views
 from lanista.nets.distribution import Heads
+from lanista.nets.policy import Critic, Policy
 from lanista.nets.settings import Network
 
 JOINT = Learning(
@@ -96,6 +98,45 @@ def test_the_critics_further_steps_have_the_gradient_of_all_its_decisions() -> N
     short = torch.autograd.grad(ChoiceTargets.of(inputs, views.privileged).loss(critic), parameters)
     assert max(gradient.abs().max() for gradient in whole) > 1e-3
     torch.testing.assert_close(list(short), list(whole), rtol=1e-4, atol=1e-6)
+
+
+def shaken(network: Policy | Critic, seed: int) -> None:
+    """Move a network's weights, so that it says something else than the one it is a copy of."""
+    source = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(0.5 * torch.randn(parameter.shape, generator=source))
+
+
+def test_goals_of_r_nad_are_pulled_to_the_reference_between_its_two_by_eta() -> None:
+    eta, step = 0.7, 0.5
+    run = kuhn_run(replace(FITTED, eta=eta, fixed_point=(4,), importance_clip=0.0))
+    learner = run.learner
+    for seed, name in enumerate((CURRENT, PREVIOUS)):
+        shaken(learner.references.policies[name], seed)
+    shaken(learner.critic, 2)
+    learner.update_count = 1  # A quarter of the fixed point: half of the way between the two.
+    unrolls = run.play(60)
+    inputs = learner._inputs(unrolls, dict(FITTED.terms))
+    goals = learner._goals[0]
+    assert goals is not None
+    rows = torch.from_numpy(unrolls.observation)
+    for number, view in enumerate(goals.view):
+        alike = (rows == view).all(1)
+        log_probs = [
+            torch.log_softmax(policy(view[None]).double()[0], 0)
+            for policy in (
+                learner.policy,
+                *(learner.references.policies[name] for name in (CURRENT, PREVIOUS)),
+            )
+        ]
+        pull = log_probs[0] - 0.5 * (log_probs[1] + log_probs[2])
+        value = inputs.critic[alike].double().mean(0) - eta * pull
+        advantage = value - (log_probs[0].exp() * value).sum()
+        logits = learner.policy(view[None]).double()[0]
+        goal = (logits - logits.mean() + step * advantage).clamp(-2.0, 2.0)
+        torch.testing.assert_close(goals.goal[number].double(), goal, rtol=1e-4, atol=1e-5)
+    assert float(pull.detach().abs().max()) > 0.05
 
 
 def test_enough_steps_bring_the_policy_to_the_goals_of_its_update() -> None:
