@@ -77,9 +77,10 @@ def places(collector):
     return [worker.station.machine for worker in collector._workers]
 
 
-def has_torch(pid):
-    """Return whether a process has loaded torch."""
-    return "libtorch" in Path(f"/proc/{pid}/maps").read_text()
+def loaded(pid):
+    """Return which of two heavy libraries a process has loaded."""
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    return {name for name in ("libtorch", "_raylet") if name in maps}
 
 
 def trained(launcher, path, **rollouts):
@@ -111,7 +112,7 @@ def test_chunks_are_those_of_serial_and_both_machines_play(launcher, lag, two):
     assert same_chunks(pair, 1, 4)
 
 
-def test_an_actor_whose_workers_are_processes_does_without_torch(machines, two):
+def test_an_actor_does_without_torch_and_its_worker_processes_without_ray(machines, two):
     pair = two(lag=1, slots=6)
     for collector in pair:
         collector.meet([uniform], seating)
@@ -120,8 +121,8 @@ def test_an_actor_whose_workers_are_processes_does_without_torch(machines, two):
     actors = [host for raylet in machines.raylets.values() for host in hosts(raylet)]
     workers = [worker for host in actors for worker in playing(host)]
     assert len(workers) == SHARDS
-    assert all(map(has_torch, workers))
-    assert not any(map(has_torch, actors))
+    assert [loaded(worker) for worker in workers] == [{"libtorch"}] * SHARDS
+    assert [loaded(actor) for actor in actors] == [{"_raylet"}] * len(actors)
 
 
 def test_a_killed_worker_is_replaced_and_the_chunks_stay_the_same(machines, two):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import time
 import traceback
@@ -261,6 +262,9 @@ class Host:
             import torch
 
             torch.set_num_threads(1)
+        else:
+            # Every worker would run the file of Ray's program first, which imports all of Ray.
+            vars(sys.modules["__main__"]).pop("__file__", None)
 
     def identity(self, accepted: str = "") -> tuple[Identity | None, str, int]:
         """Return what runs here, its stamp, and the id of this process.
