@@ -87,25 +87,63 @@ def test_what_is_there_is_not_overwritten(league, capsys):
     assert "resume it with --resume" in capsys.readouterr().err
 
 
-def test_without_flags_it_is_the_league_of_the_runbook(tmp_path):
-    settings = parse(["league", "--output-dir", str(tmp_path / "x")])._settings()
-    assert (settings.game, settings.iterations, settings.league.round) == ("arena", 400, 20)
+PULLS = {"magnet", "reference"}
+
+
+@pytest.mark.parametrize("game", [None, "leduc", "kuhn"])
+def test_where_good_play_is_mixed_it_is_one_main_that_learns_by_damped_self_play(game, tmp_path):
+    words = [] if game is None else ["--game", game]
+    settings = parse(["league", "--output-dir", str(tmp_path / "x"), *words])._settings()
+    assert settings.game == (game or "arena")
+    assert (settings.iterations, settings.league.round) == (400, 20)
+    assert settings.league.learners == {"main": "main"}
+    assert settings.league.main.matchmaking.kind == "alphastar"
+    assert settings.league.main.matchmaking.self_share == 0.65
+    assert settings.learning.policy == "ppo"
+    assert set(settings.learning.terms) > PULLS
+    assert settings.evaluation.every == 20
+
+
+def test_it_learns_as_rl_does_in_a_game_too_long_for_regrets(tmp_path, capsys):
+    words = ["--game", "beastybar", "--seed", "4"]
+    league = parse(["league", "--output-dir", str(tmp_path / "x"), *words])._settings()
+    rl = parse(["rl", "--output", str(tmp_path / "y"), "--iterations", "400", *words])
+    settings = rl._settings(resume=False)
+    assert (league.learning, league.network, league.rollouts) == (
+        settings.learning, settings.network, settings.rollouts
+    )  # fmt: skip
+    assert "terms          policy" in capsys.readouterr().err
+
+
+def test_settings_of_the_game_count_when_the_algorithm_is_chosen(tmp_path):
+    words = ["--game", "beastybar", "--set", "game_settings.scoring=count"]
+    settings = parse(["league", "--output-dir", str(tmp_path / "x"), *words])._settings()
+    assert settings.game_settings == {"scoring": "count"}
+    assert set(settings.learning.terms) > PULLS
+
+
+@pytest.mark.parametrize(
+    "words", [["--game", "openspiel:tic_tac_toe"], ["--game", "leduc", "--learner-updates", "2"]]
+)
+def test_elsewhere_and_where_a_replay_is_asked_for_it_is_alphastars_league(words, tmp_path):
+    settings = parse(["league", "--output-dir", str(tmp_path / "x"), *words])._settings()
     assert settings.league.learners == {
         "main": "main",
         "main_exploiter_1": "main_exploiter",
         "league_exploiter_1": "league_exploiter",
     }
-    assert settings.league.main.matchmaking.kind == "alphastar"
     assert settings.league.main.matchmaking.self_share == 0.65
-    assert settings.evaluation.every == 20
-    assert {"rusher", "kiter", "random"} < set(settings.evaluation.bots)
+    assert settings.learning.policy == "vtrace"
     assert "anchor_forward" not in settings.learning.terms
 
 
 def test_a_supervised_policy_is_the_start_and_the_anchor(tmp_path):
-    command = LeagueCommand(tmp_path / "x", game="arena", supervised_checkpoint="pi_sup.pt")
+    start = tmp_path / "pi_sup.pt"
+    population = Population(load_settings({"game": "kuhn"}), tmp_path, LearnerLoop)
+    save_policy(start, population.main.learner.policy, population.spec)
+    command = LeagueCommand(tmp_path / "x", game="kuhn", supervised_checkpoint=str(start))
     settings = command._settings()
-    assert settings.supervised_checkpoint == "pi_sup.pt"
+    assert settings.supervised_checkpoint == str(start)
     assert settings.learning.terms["anchor_forward"] > 0
 
 

@@ -132,7 +132,7 @@ def test_in_every_part_of_a_mixture_whoever_is_beaten_is_met_by_the_weight_given
     payoff = payoff_of(dict.fromkeys("ab", (50, 0, 0)))
     frozen = [Candidate("a", "past", 3.0), Candidate("b", "past", 1.0)]
     found = [Candidate("main", "self"), *frozen]
-    for kind, part in (("alphastar", 0.5), ("curriculum", None)):
+    for kind, part in (("alphastar", 0.2), ("curriculum", None)):
         result = weights(meetings(plain(kind), "main", found, payoff, {}))
         assert result["a"] / result["b"] == pytest.approx(3.0), kind
         if part is not None:

@@ -37,7 +37,7 @@ def test_every_role_has_its_own_defaults():
         0.25,
     )
     mixture = league.main.matchmaking
-    assert (mixture.self_share, mixture.lost_share) == (0.35, 0.15)
+    assert (mixture.self_share, mixture.lost_share) == (0.65, 0.15)
 
 
 def test_a_file_that_changes_one_setting_of_a_role_keeps_the_others():
@@ -172,14 +172,15 @@ def test_the_matchmaker_on_the_page_can_be_asked():
 
 MATCHMAKING = {
     "p": 2.0, "floor": 0.05, "smoothing": 2.0, "minimum_games": 10.0, "keep_old": 0.5,
-    "inside": "pfsp_hard", "self_share": 0.35, "lost_share": 0.15, "lost_below": 0.5,
+    "inside": "pfsp_hard", "self_share": None, "lost_share": 0.15, "lost_below": 0.5,
     "too_strong": 0.2, "matrix_games": None, "matrix_unit": None, "half_life": 2000.0,
 }  # fmt: skip
 
 
 def role_of(kind, decisions, score, minimum, probability):
+    self_share = 0.65 if kind == "alphastar" else 0.35
     return {
-        "matchmaking": {"kind": kind, **MATCHMAKING},
+        "matchmaking": {"kind": kind, **MATCHMAKING, "self_share": self_share},
         "snapshot_decisions": decisions,
         "snapshot_score": score,
         "snapshot_minimum": minimum,
@@ -242,6 +243,28 @@ def test_shares_that_make_up_all_are_taken_and_more_refused():
     assert Matchmaking(self_share=0.75, lost_share=0.25).lost_share == 0.25
     with pytest.raises(LanistaError, match="more than 1 together"):
         Matchmaking(self_share=0.75, lost_share=0.26)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lost", "self_play"),
+    [("alphastar", 0.15, 0.65), ("psro", 0.15, 0.65), ("alphastar", 0.35, 0.65),
+     ("alphastar", 0.5, 0.5), ("adaptive", 0.15, 0.35), ("league_exploiter", 0.15, 0.35)],
+)  # fmt: skip
+def test_without_a_number_two_thirds_are_self_play_and_what_reads_no_share_stays(
+    kind, lost, self_play
+):
+    assert Role(Matchmaking(kind, lost_share=lost)).matchmaking.self_share == self_play
+    assert Matchmaking(kind, lost_share=lost).self_share == self_play
+
+
+def test_an_installed_matchmaker_is_told_two_thirds(monkeypatch):
+    monkeypatch.setattr(MATCHMAKERS, "added", lambda: {"nemesis": None})
+    assert Matchmaking("nemesis").self_share == 0.65
+
+
+def test_a_share_that_an_earlier_run_wrote_down_is_the_one_it_goes_on_with():
+    role = {"matchmaking": {"kind": "alphastar", "self_share": 0.35, "lost_share": 0.15}}
+    assert build(League, {"main": role}).main.matchmaking.self_share == 0.35
 
 
 def test_a_half_life_in_which_nobody_becomes_known_is_refused():

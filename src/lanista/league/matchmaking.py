@@ -325,7 +325,7 @@ def _alphastar(view: _View, candidates: Sequence[Candidate]) -> list[Meeting]:
     live = [one for one in candidates if one.category == "self"]
     frozen = [one for one in candidates if one.category != "self"]
     lost = _lost(view, frozen)
-    both = view.settings.self_share + view.settings.lost_share
+    both = view.settings.self_play + view.settings.lost_share
     lost_part = view.settings.lost_share if lost else 0.0
     self_part = (both - lost_part if frozen else 1.0) if live else 0.0
     pfsp_part = 1 - both if live else 1 - lost_part

@@ -106,7 +106,7 @@ def psro(
     """
     live = [one for one in candidates if one.category == "self"]
     frozen = [one for one in candidates if one.category != "self"]
-    self_part = (settings.self_share if frozen else 1.0) if live else 0.0
+    self_part = (settings.self_play if frozen else 1.0) if live else 0.0
     planned = [Meeting(one.name, self_part / len(live), "self_play") for one in live]
     if frozen:
         names = [one.name for one in frozen]

@@ -90,11 +90,12 @@ def default_settings(
     iterations: int | None = None,
     seed: int = 0,
     regrets: bool = True,
+    teachers: bool = True,
 ) -> RunSettings:
     """Return the settings of a run of `game` that nobody chose any for.
 
     With `vtrace` they are AlphaStar's, made for a policy that can play: `anchored` to it. Without
-    `regrets` no game is learned by regrets.
+    `regrets` no game is learned by regrets, and without `teachers` no bot is followed.
     """
     values = dict(game_settings or {})
     spec = registry.spec_of(game, seed=seed, **values)
@@ -114,7 +115,8 @@ def default_settings(
         chosen = replace(chosen, iterations=chosen.iterations if iterations is None else iterations)
     else:
         count = ITERATIONS if iterations is None else iterations
-        strengths = bot_strengths(game, values, bots, seed) if _has_teachers(bots, sample) else {}
+        taught = teachers and _has_teachers(bots, sample)
+        strengths = bot_strengths(game, values, bots, seed) if taught else {}
         chosen = choose(spec, quick, sample, count, strengths)
     every = max(1, chosen.iterations // EVALUATIONS)
     return replace(

@@ -21,6 +21,9 @@ MAIN = "main"
 """The name of a lone main learner."""
 PAIR_GAMES = 400
 """Games of every two frozen players for a payoff matrix, where nobody says."""
+SELF_SHARE, FORMER_SELF_SHARE = 0.65, 0.35
+"""Self-play where nobody says: the more of it, the better a main ended (measurements.md). Runs of
+matchmakers that read no such share keep the former number, and with it their digest."""
 AS_ROLE = "role"
 """The kind that stands for what the role usually has."""
 
@@ -68,8 +71,9 @@ class Matchmaking:
     """curriculum: how much of the last round's category weights is kept."""
     inside: Literal["pfsp_hard", "uniform"] = "pfsp_hard"
     """curriculum: how opponents of one category are weighed."""
-    self_share: float = 0.35
-    """alphastar and psro: the share of self-play."""
+    self_share: float | None = None
+    """alphastar and psro: the share of self-play. null: 0.65, or less where lost_share leaves less;
+    it is written out when the role is known."""
     lost_share: float = 0.15
     """alphastar: the share of those it has come to lose to; self-play when there are none."""
     lost_below: float = 0.5
@@ -101,11 +105,15 @@ class Matchmaking:
         amounts = ["smoothing", "minimum_games", "half_life"]
         amounts += [] if self.matrix_games is None else ["matrix_games"]
         _refuse(self, amounts, _not_negative, "0 or more", where)
-        shares = ("floor", "keep_old", "self_share", "lost_share", "lost_below", "too_strong")
+        shares = ["floor", "keep_old", "lost_share", "lost_below", "too_strong"]
+        shares += [] if self.self_share is None else ["self_share"]
         _refuse(self, shares, _share, "a number from 0 to 1", where)
-        if self.self_share + self.lost_share > 1:
+        if self.self_share is None and self.kind != AS_ROLE:
+            # Written out, so that the settings of a run say what it did.
+            object.__setattr__(self, "self_share", self.self_play)
+        if self.self_play + self.lost_share > 1:
             raise LanistaError(
-                f"matchmaking.self_share is {self.self_share} and lost_share {self.lost_share}, "
+                f"matchmaking.self_share is {self.self_play} and lost_share {self.lost_share}, "
                 "more than 1 together; lower one of them."
             )
         if 0 < self.half_life < self.minimum_games:
@@ -113,6 +121,14 @@ class Matchmaking:
                 f"matchmaking.minimum_games is {self.minimum_games} and half_life "
                 f"{self.half_life}, so that nobody might ever be known; give fewer games than that."
             )
+
+    @property
+    def self_play(self) -> float:
+        """The share of self-play."""
+        if self.self_share is not None:
+            return self.self_share
+        reads = self.kind in ("alphastar", "psro", AS_ROLE) or self.kind not in MATCHMAKERS.own
+        return min(SELF_SHARE if reads else FORMER_SELF_SHARE, 1 - self.lost_share)
 
     @property
     def pair_games(self) -> int:

@@ -387,8 +387,8 @@ def fingerprint(settings: RunSettings) -> str:
 
 def fingerprints(settings: RunSettings) -> list[str]:
     """Return that digest, and those which earlier versions gave to the same settings."""
-    known = _as_before("", dict(flat(settings)))
-    identity = {key: value for key, value in known.items() if not may_change(key)}
+    values = _as_before("", dict(flat(settings)))
+    identity = {key: value for key, value in values.items() if not may_change(key)}
     return [_digest(spelt) for spelt in spellings(identity)]
 
 

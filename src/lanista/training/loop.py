@@ -17,6 +17,7 @@ from lanista.evaluation.evaluator import FIRST_MATCH, Evaluator, Judgement
 from lanista.evaluation.promotion import Champion
 from lanista.files import write_bytes
 from lanista.games.contract import Spec
+from lanista.league.damping import undamped_notice
 from lanista.league.exploiter_timing import exploiter_due
 from lanista.league.meta_game import PSRO
 from lanista.league.population import Population
@@ -213,7 +214,8 @@ class _Trainer:
         critic = ""
         if not iteration and main.learner.critic is not None:
             critic = notice(self.settings, main.learner.critic, main.warm_up)
-        for sentence in [*notices, self.evaluator.notice, unkept, critic]:
+        undamped = "" if iteration else undamped_notice(self.settings, population.spec)
+        for sentence in [*notices, self.evaluator.notice, unkept, critic, undamped]:
             self._say(sentence)
         try:
             self._go_on_beside()

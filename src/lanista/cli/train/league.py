@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -20,16 +22,16 @@ if TYPE_CHECKING:
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 POLICY = "main.safetensors"
 ROUNDS, ITERATIONS = 20, 20
-SELF_SHARE = 0.65
-"""Of a main's matches, where no file says otherwise; 0.8 while it loses to nobody of the past. More
-self-play ended better wherever shares were compared (docs/results/measurements.md)."""
 EVALUATION_MATCHES = 200
 
 
 @dataclass(frozen=True)
 class LeagueCommand:
-    """Train in a league: a main learner, an exploiter of it and one of the whole league, who meet
-    each other and their past selves."""
+    """Train in a league: a learner that meets itself and its past selves.
+
+    Without --config, in games with something hidden in which one wins what others lose, it learns
+    by damped self-play, as `lanista rl --game` does. Elsewhere, and from a supervised policy, it
+    is AlphaStar's league: V-trace, and beside the main an exploiter of it and one of all."""
 
     output_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(RUN)]
     """The league's folder; the policy is main.safetensors in it, beside league_state.json,
@@ -123,11 +125,13 @@ class LeagueCommand:
         """Return the settings that the flags ask for."""
         from lanista.cli.train.rl import with_flags
         from lanista.pipeline.recipes import settings_of
+        from lanista.pipeline.settings_summary import summary
         from lanista.runs.folder import saved_settings
         from lanista.runs.layout import CONFIG
         from lanista.runs.league_settings import League
         from lanista.runs.settings import apply_overrides
 
+        words = [text for group in self.settings for text in group]
         if self.config is not None:
             settings = settings_of(self.config, "league")
         elif self.resume:
@@ -138,11 +142,14 @@ class LeagueCommand:
                 )
             settings = saved_settings(self.output_dir)
         else:
-            settings = self._usual()
+            settings = self._usual(words)
         if settings.league is None:
             settings = replace(settings, league=League())
         settings = self._in_rounds(with_flags(settings, self._flags()))
-        return apply_overrides(settings, [text for group in self.settings for text in group])
+        settings = apply_overrides(settings, words)
+        if self.config is None and not self.resume and self.supervised_checkpoint is None:
+            print(summary(settings), file=sys.stderr, flush=True)
+        return settings
 
     def _flags(self) -> RL:
         """Return the flags that `lanista rl` has too."""
@@ -161,29 +168,52 @@ class LeagueCommand:
             cpu=self.cpu,
         )
 
-    def _usual(self) -> RunSettings:
-        """Return the league of the runbook: it meets its pool and all bots at every round's end.
+    def _usual(self, words: Sequence[str]) -> RunSettings:
+        """Return a league that meets its pool and all bots at every round's end.
 
         Ratings and the report rest on these matches alone.
         """
         from lanista.games import registry
-        from lanista.pipeline.recipes import alphastar
-        from lanista.runs import start
-        from lanista.runs.league_settings import League, Matchmaking, Role
+        from lanista.runs.league_settings import League
         from lanista.runs.settings import Evaluation
 
-        policy = self.supervised_checkpoint
-        game = self.game or (start.game_of(policy) if policy else "arena")
-        settings = alphastar(game, anchored=policy is not None)
+        game, game_settings, seed = self._flags().named_game(words)
+        damped = self._damped(game, game_settings, seed)
+        exploiters = 0 if damped else 1
         iterations = max(1, self.rl_iterations_per_round or ITERATIONS)
         bots = tuple(registry.bot_names(registry.entry(game)))
-        main = Role(matchmaking=Matchmaking(self_share=SELF_SHARE))
         return replace(
-            settings,
+            damped or self._alphastar(game),
             iterations=ROUNDS * ITERATIONS,
-            league=League(round=ITERATIONS, main_exploiters=1, league_exploiters=1, main=main),
+            league=League(
+                round=ITERATIONS, main_exploiters=exploiters, league_exploiters=exploiters
+            ),
             evaluation=Evaluation(every=iterations, bots=bots, matches=EVALUATION_MATCHES),
         )
+
+    def _damped(self, game: str, game_settings: Mapping[str, Any], seed: int) -> RunSettings | None:
+        """Return damped self-play's settings where it is known to do better; else None.
+
+        Those are games in which good play is mixed. A supervised policy damps by itself, as the
+        anchor, and flags about a replay ask for V-trace.
+        """
+        from lanista.games import registry
+        from lanista.pipeline.defaults import default_settings, secretive
+
+        if self._flags().needs_vtrace:
+            return None
+        spec = registry.spec_of(game, seed=seed, **game_settings)
+        if not (secretive(spec) and spec.facts.zero_sum):
+            return None
+        count = ROUNDS * ITERATIONS
+        return default_settings(
+            game, game_settings, iterations=count, seed=seed, regrets=False, teachers=False
+        )
+
+    def _alphastar(self, game: str) -> RunSettings:
+        from lanista.pipeline.recipes import alphastar
+
+        return alphastar(game, anchored=self.supervised_checkpoint is not None)
 
     def _in_rounds(self, settings: RunSettings) -> RunSettings:
         """Return settings of as many rounds, and as long ones, as the flags say."""

@@ -191,6 +191,20 @@ class RL:
     def _untuned(self, words: Sequence[str]) -> RunSettings:
         """Return the settings for the game that flags and `words` name."""
         from lanista.pipeline.defaults import default_settings
+
+        game, game_settings, seed = self.named_game(words)
+        return default_settings(
+            game,
+            game_settings,
+            vtrace=self.needs_vtrace,
+            anchored=self.supervised_checkpoint is not None,
+            iterations=self.iterations,
+            seed=seed,
+            regrets=self._regrets(words),
+        )
+
+    def named_game(self, words: Sequence[str]) -> tuple[str, Mapping[str, Any], int]:
+        """Return the game that flags and `words` name, its settings, and the seed."""
         from lanista.runs import start
         from lanista.runs.settings import RunSettings, apply_overrides
 
@@ -211,15 +225,7 @@ class RL:
             is_named = self.game is not None or any(word.startswith("game=") for word in words)
             game = start.game_of(policy, game if is_named else None)
             game_settings = start.settings_of(policy, game, game_settings)
-        return default_settings(
-            game,
-            game_settings,
-            vtrace=self._vtrace,
-            anchored=self.supervised_checkpoint is not None,
-            iterations=self.iterations,
-            seed=named.seed,
-            regrets=self._regrets(words),
-        )
+        return game, game_settings, named.seed
 
     def _regrets(self, words: Sequence[str]) -> bool:
         """Whether nothing is asked for that regret learning has no use for."""
@@ -230,7 +236,7 @@ class RL:
         return alone and leaves_regrets([*words, *flags_given(RunSettings(), self)])
 
     @property
-    def _vtrace(self) -> bool:
+    def needs_vtrace(self) -> bool:
         """Whether a flag is about what V-trace alone has: a replay, UPGO, the supervised policy."""
         names = (
             "supervised_checkpoint", "learner_updates", "batch_size", "replay_size",
