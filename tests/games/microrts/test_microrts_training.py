@@ -7,11 +7,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from microrts_matches import needs_engine
 
 from lanista.cli import main as cli
+from lanista.learn.schedules import parse_schedule
 from lanista.nets.files.policy_file import read_header
-from lanista.pipeline.recipes import settings_of
+from lanista.pipeline.recipes import find, load_recipe, read_recipe, settings_of
 
 SMALL = [
     *("--cpu", "--seed", "3"),
@@ -75,3 +77,39 @@ def test_the_recipe_trains_on_weaker_bots_and_is_judged_by_one_it_never_met():
     met = {opponent.player for opponent in settings.rollouts.opponents}
     assert {"passive", "random_biased", "worker_rush"} <= met
     assert {*settings.evaluation.bots} - met == {"light_rush"}
+
+
+def test_the_recipe_against_coac_clones_it_and_meets_it_in_a_quarter_of_the_matches():
+    recipe = load_recipe(read_recipe(find("microrts-coac")))
+    imitate, settings = recipe.stages.imitate, settings_of("microrts-coac")
+    assert imitate.players == ("coac",)
+    assert imitate.imitation.heads == "mean"
+    assert imitate.imitation.gamma == settings.learning.gamma
+    assert (imitate.network.kind, imitate.network.readout) == ("unet", "cells")
+    weights = {opponent.player: opponent.weight for opponent in settings.rollouts.opponents}
+    assert weights["coac"] >= 0.25 * sum(weights.values())
+    shaping = parse_schedule(settings.rollouts.shaping_scale)
+    assert shaping(0, settings.updates) == 1.0
+    assert shaping(settings.updates, settings.updates) == pytest.approx(0.1)
+
+
+@needs_engine
+def test_a_small_run_of_the_recipe_against_coac_ends_in_a_policy_that_reads_cells(tmp_path):
+    asked = [
+        "game_settings={side: 8, longest: 60}",
+        "stages.record={seats: ['coac,worker_rush'], matches: 4, threads: 1}",
+        "stages.imitate.network.width=32",
+        "stages.imitate.imitation.epochs=1",
+        "stages.imitate.imitation.hold_out=0.4",
+        "stages.imitate.evaluation_matches=0",
+        "stages.rl.iterations=2",
+        "stages.rl.rollouts={mode: stream, unrolls: 4, unroll_length: 8, opponents: [self, coac]}",
+        "stages.rl.evaluation={every: 0}",
+        "stages.evaluate={opponents: [passive], games: 2}",
+    ]
+    folder = tmp_path / "run"
+    words = ["run", "microrts-coac", "--cpu", "--output-dir", str(folder)]
+    assert cli.main([*words, *(word for one in asked for word in ("--set", one))]) == 0
+    header = read_header(folder / "rl.safetensors")
+    assert (header.game, header.step) == ("microrts", 2)
+    assert (header.network.kind, header.network.readout) == ("unet", "cells")
