@@ -2,7 +2,8 @@
 
 Bots are couriers as agents have them, a thread each in two processes, every one with an outbox and
 a copy of the policy of its own. The server is the command, in a process of its own; everything goes
-over loopback. What a server adds to a decision is measured on an agent that plays and sends.
+over loopback. What a server adds to a decision is measured on an agent that plays and sends: while
+the thousand send too, and again when they are done.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.live import _bare, _published, _quantiles, _stopwatch, _views
 from bench.view import Server
@@ -45,7 +45,8 @@ ROUNDS = 8
 
 
 def live_serve() -> Iterator[Line]:
-    """Yield a line for a thousand bots that send, for bots that ask, and for what one waits."""
+    """Yield lines for a thousand bots that send, what a decision costs meanwhile, for bots that
+    ask, and what a decision costs afterwards."""
     logging.getLogger("lanista.live").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="lanista-bench-") as name:
         folder = Path(name)
@@ -53,9 +54,12 @@ def live_serve() -> Iterator[Line]:
         _published(folder / "there" / "policy")
         game = _one_game(folder)
         with served(folder / "there") as (server, token):
-            yield _thousand(folder, server, token, game)
+            yield from _thousand(folder, server, token, game)
             yield _asked(server, token)
-            yield _decisions(folder, server, token)
+            pair = Pair(folder, server, token, "afterwards")
+            for _ in range(2 * ROUNDS):
+                pair.play()
+            yield pair.closed_line("live serve decision")
 
 
 @contextmanager
@@ -88,8 +92,9 @@ def _one_game(folder: Path) -> GameFile:
     return read(path)
 
 
-def _thousand(folder: Path, server: Server, token: str, game: GameFile) -> Line:
-    """Let all bots send what they have at once."""
+def _thousand(folder: Path, server: Server, token: str, game: GameFile) -> Iterator[Line]:
+    """Let all bots send what they have at once, while two agents play."""
+    pair = Pair(folder, server, token, "meanwhile")
     size = 0
     for bot in range(BOTS):
         spool = Spool(folder / "bots" / str(bot) / "spool")
@@ -114,14 +119,19 @@ def _thousand(folder: Path, server: Server, token: str, game: GameFile) -> Line:
         assert client.stdin is not None
         client.stdin.write("go\n")
         client.stdin.close()
-    sent = [json.loads(_line_of(client)) for client in clients]
-    seconds, cpu = time.monotonic() - began, server.cpu_seconds() - spent
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        answers = [pool.submit(_answer, client, server) for client in clients]
+        pair.play_until(lambda: all(answer.done() for answer in answers))
+    sent = [json.loads(answer.result()[0]) for answer in answers]
+    seconds = max(answer.result()[1] for answer in answers) - began
+    cpu = max(answer.result()[2] for answer in answers) - spent
     assert all(client.wait() == 0 for client in clients)
-    arrived = len(Spool(folder / "there" / "spool").waiting())
+    decision = pair.closed_line("live serve decision while all send")
+    arrived = len(Spool(folder / "there" / "spool").waiting()) - decision["sent"]
     assert arrived == BOTS * GAMES, f"{arrived} games arrived"
     took = np.concatenate([np.array(one["milliseconds"]) for one in sent])
     requests = sum(one["requests"] for one in sent)
-    return {
+    yield {
         "bench": "live serve", "bots": BOTS, "games": arrived,
         "bytes_of_a_game": size // arrived,
         "seconds": round(seconds, 1), "games_per_second": round(arrived / seconds),
@@ -132,6 +142,13 @@ def _thousand(folder: Path, server: Server, token: str, game: GameFile) -> Line:
         "upload_ms": _quantiles(took),
         "policies_fetched_per_second": round(sum(one["fetched_per_second"] for one in fetched)),
     }  # fmt: skip
+    yield decision
+
+
+def _answer(client: subprocess.Popen[str], server: Server) -> tuple[str, float, float]:
+    """Wait for a line; return it, when it came, and the server's CPU seconds by then."""
+    line = _line_of(client)
+    return line, time.monotonic(), server.cpu_seconds()
 
 
 def _line_of(process: subprocess.Popen[str]) -> str:
@@ -163,24 +180,46 @@ def _asked(server: Server, token: str) -> Line:
     }  # fmt: skip
 
 
-def _decisions(folder: Path, server: Server, token: str) -> Line:
-    """Compare what an agent adds to a decision with a server and without one."""
-    alone = Agent(folder / "there" / "policy", folder / "alone")
-    given = {"server": server.address, "token": token}
-    remote = Agent(folder / "remote" / "policy", folder / "remote" / "spool", **given)
-    added: dict[bool, list[float]] = {True: [], False: []}
-    for number in range(2 * ROUNDS):
-        with_server = number % 4 in (0, 3)
-        _play_round(remote if with_server else alone, number, added[with_server])
-    reports = [agent.close(60.0) for agent in (alone, remote)]
-    assert reports[1].server is not None
-    arrays: dict[bool, NDArray[np.float64]] = {key: np.array(list_) for key, list_ in added.items()}
-    return {
-        "bench": "live serve decision", "unit": "us", "n": len(arrays[True]),
-        "added_with_server": _quantiles(arrays[True]),
-        "added_without": _quantiles(arrays[False]),
-        "sent": reports[1].server.sent,
-    }  # fmt: skip
+class Pair:
+    """An agent with a server and one without, which play in turns."""
+
+    def __init__(self, folder: Path, server: Server, token: str, name: str) -> None:
+        own = folder / name
+        given = {"server": server.address, "token": token}
+        self.agents = {
+            False: Agent(folder / "there" / "policy", own / "alone"),
+            True: Agent(own / "policy", own / "outbox", **given),
+        }
+        self.added: dict[bool, list[float]] = {True: [], False: []}
+        self.rounds = 0
+
+    def play(self) -> None:
+        """Play a round with one of them: with, without, without, with the server, and so on."""
+        with_server = self.rounds % 4 in (0, 3)
+        _play_round(self.agents[with_server], self.rounds, self.added[with_server])
+        self.rounds += 1
+
+    def play_until(self, over: Callable[[], bool]) -> None:
+        """Play until `over()`; of both agents one round counts anyway, then only whole ones."""
+        while self.rounds < 2 or not over():
+            before = {key: len(values) for key, values in self.added.items()}
+            self.play()
+            if self.rounds > 2 and over():
+                for key, count in before.items():
+                    del self.added[key][count:]
+
+    def closed_line(self, bench: str) -> Line:
+        """Send what waits, and return what both added to decisions."""
+        reports = {key: agent.close(60.0) for key, agent in self.agents.items()}
+        connected = reports[True].server
+        assert connected is not None
+        arrays = {key: np.array(values) for key, values in self.added.items()}
+        return {
+            "bench": bench, "unit": "us", "n": len(arrays[True]), "n_without": len(arrays[False]),
+            "added_with_server": _quantiles(arrays[True]),
+            "added_without": _quantiles(arrays[False]),
+            "sent": connected.sent,
+        }  # fmt: skip
 
 
 def _play_round(agent: Agent, number: int, added: list[float]) -> None:
