@@ -22,7 +22,6 @@ from disks import small_disk
 from kill_clusters import (
     CALM,
     FOREVER,
-    VALUES,
     Driver,
     alone,
     kill_driver,
@@ -71,7 +70,7 @@ class UnsavedDriver(Driver):
     """A driver that saves nothing until it is asked to stop."""
 
     def __init__(self, cluster, folder):
-        super().__init__(cluster, folder, {**VALUES, "checkpoints": {"save_every": 1_000_000}})
+        super().__init__(cluster, folder, {**CALM, "checkpoints": {"save_every": 1_000_000}})
 
     def saved(self):
         """Return whether the run is there: the state it begins with came with its folder."""
