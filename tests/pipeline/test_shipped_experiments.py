@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lanista.learn.rnad import FixedPoint
 from lanista.pipeline.defaults import default_settings
 from lanista.pipeline.experiment import load_experiment
 from lanista.pipeline.recipes import settings_of
@@ -45,3 +46,20 @@ def test_phantom_tic_tac_toe_is_learned_as_rl_chose_for_the_first_of_its_seeds()
     found = differences(settings, chosen)
     assert [entry for entry in found if not entry[0].startswith(FREE)] == []
     assert (settings.evaluation.exact, settings.evaluation.every) == ("always", 1550)
+
+
+def test_the_references_of_the_r_nad_recipe_move_six_times_and_pull_the_goals() -> None:
+    settings = settings_of("leduc-rnad-fitted")
+    fixed_point = FixedPoint(settings.learning.fixed_point)
+    moves = [step for step in range(settings.updates) if fixed_point.at(step).update]
+    assert moves == [500, 1000, 1500, 2000, 2500, 3000]
+    assert settings.learning.eta == 0.2
+    assert settings.learning.neurd_step is not None
+
+
+def test_r_nad_on_liars_dice_differs_from_leducs_by_the_size_of_rewards_alone() -> None:
+    experiment = load_experiment(EXPERIMENTS / "rnad-liars-dice.yaml")
+    found = differences(settings_of("leduc-rnad-fitted"), experiment.settings_of("R-NaD", 91))
+    assert {name for name, _, _ in found if not name.startswith(FREE)} == {
+        "game", "learning.eta", "learning.terms.magnet", "learning.neurd_step",
+    }  # fmt: skip
