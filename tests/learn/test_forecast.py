@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from demonstrated import SPEC, demonstrate
+from grid_games import grid_spec
 from hand_game import POINTING, demonstrated, hands
 
 from lanista.errors import LanistaError
@@ -14,6 +15,7 @@ from lanista.learn.imitation.cloner import Cloner, show
 from lanista.learn.imitation.forecast import LAST, Forecast, next_rows
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.settings import Network
+from lanista.nets.tokens import token_counts_of
 from lanista.nets.torsos import Torso
 
 LENGTH = SPEC.observation.length
@@ -95,6 +97,39 @@ def test_what_is_predicted_is_the_next_view_of_the_same_seat():
                 continue
             expected = cloner.forecast(features[row : row + 1], views[row + 1 : row + 2])
             assert loss == pytest.approx(float(expected[0]), abs=1e-5)
+
+
+def test_a_field_of_a_group_is_read_from_its_tokens_where_they_are_shown_and_else_from_features():
+    spec = demonstrated(hands(8, (0, 1), seed=1)).spec
+    fields = spec.observation.fields
+    field = next(field for field in fields if field.classes and field.group)
+    settings = Imitation(forecast=(field.name,))
+    pointing, plain = (
+        Cloner(spec, network, settings).forecast
+        for network in (POINTING, Network(width=16, layers=1))
+    )
+    first = list(token_counts_of(spec.observation)).index(field.group)
+    counts = list(token_counts_of(spec.observation).values())
+    assert pointing.targets[0].first_token == sum(counts[:first])
+    assert plain.targets[0].first_token is None
+
+
+def test_cells_of_a_grid_predict_their_own_fields():
+    spec = grid_spec(3, 4)
+    settings = Imitation(forecast=("owner", "phase"))
+    cloner = Cloner(spec, Network("unet", width=32, layers=1, readout="cells"), settings)
+    torch.manual_seed(0)
+    features = torch.randn(2, 32 + 12 * 8)  # Eight channels a cell.
+    after = torch.from_numpy(np.random.default_rng(0).integers(0, 2, (2, spec.observation.length)))
+    owner, phase = (spec.observation.slice_of(name) for name in ("owner", "phase"))
+    at_cells, whole = cloner.forecast.layers
+    for row, loss in enumerate(cloner.forecast(features, after).tolist()):
+        cells = features[row, 32:].view(12, 8)
+        chances = at_cells(cells).log_softmax(-1).detach()
+        entries = [-float(chances[cell, after[row, owner][cell]]) for cell in range(12)]
+        chances = whole(features[row, :32]).view(2, 3).log_softmax(-1).detach()
+        entries += [-float(chances[entry, after[row, phase][entry]]) for entry in range(2)]
+        assert loss == pytest.approx(np.mean(entries), rel=1e-5)
 
 
 def test_learning_goes_on_from_its_state_as_if_it_had_not_stopped():

@@ -192,10 +192,6 @@ class Transformer(Torso):
             observation, self.width, network.embedding, network.readout, network.id_dropout
         )
         self.shows_tokens = network.readout is not None
-        if self.shows_tokens:
-            counts = token_counts_of(observation)
-            starts = accumulate(counts.values(), initial=0)
-            self.shown, self.token_width = dict(zip(counts, starts, strict=False)), self.width
         self.blocks = nn.ModuleList(
             Block(self.width, network.resolved_attention_heads, network.dropout)
             for _ in range(network.resolved_layers)
@@ -321,4 +317,9 @@ def _unrolled(
 def make_torso(observation: Observation, network: Network) -> Torso:
     """Return the torso that the settings ask for."""
     torso: Torso = TORSOS.load(network.kind)(observation, network)
+    if network.readout == "pointer":
+        # Whoever shows tokens shows those of nets/tokens, in their order.
+        counts = token_counts_of(observation)
+        starts = accumulate(counts.values(), initial=0)
+        torso.shown, torso.token_width = dict(zip(counts, starts, strict=False)), torso.width
     return torso
