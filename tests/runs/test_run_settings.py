@@ -265,7 +265,12 @@ def test_a_setting_that_came_later_leaves_earlier_runs_their_digest_until_it_is_
 
 LEAGUE_RUN = {
     "game": "leduc",
-    "league": {"main_exploiters": 1, "league_exploiters": 1},
+    # As its folder says: settings are written out, and this share was the default.
+    "league": {
+        "main_exploiters": 1,
+        "league_exploiters": 1,
+        "main": {"matchmaking": {"self_share": 0.35}},
+    },
     "network": {"kind": "transformer", "size": "s"},
     "learning": {"critic_sees": "seat", "critic_network": {"kind": "mlp", "size": "s"}},
     "rollouts": {"opponents": ["self", "random"]},
