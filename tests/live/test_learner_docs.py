@@ -71,7 +71,7 @@ def test_the_statistics_on_the_page_have_the_words_of_real_ones(
     where = ["--spool", str(bench.spool.folder), "--policy", str(bench.folder.folder)]
     assert main(["learn", *where, "--once", "--nice", "0"]) == 0
     (shown,) = [text for text in PAGE.split("```")[1::2] if text.startswith("text\n")]
-    words = [re.sub(r"-?[\d.,]+|\b[0-9a-f]{12}\b", "#", text).split() for text in (
+    words = [re.sub(r"\b[0-9a-f]{12}\b|-?[\d.,]+", "#", text).split() for text in (
         shown.removeprefix("text\n"), capsys.readouterr().out,
     )]  # fmt: skip
     assert words[0] == words[1]
