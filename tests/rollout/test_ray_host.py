@@ -1,11 +1,13 @@
-"""A machine's queue of answers and what it remembers of a shard; none of it needs Ray."""
+"""A machine's queue of answers, what it remembers of a shard, what it says it is; without Ray."""
 
+import os
 import threading
 from types import SimpleNamespace
 
 import numpy as np
 
-from lanista.rollout.launchers.ray_host import Answer, Chunk, HostedWeights, Outgoing
+from lanista.cluster.identity import identity
+from lanista.rollout.launchers.ray_host import Answer, Chunk, Host, HostedWeights, Outgoing
 from lanista.rollout.launchers.ray_shard import ShardState
 
 
@@ -104,3 +106,12 @@ def test_a_shard_is_brought_to_where_its_last_answer_left_it():
     state.answered("collect", "order", SimpleNamespace(next_match=19))
     assert state.messages() == [("build", "how"), ("go_on_from", 19), ("meet", "company")]
     assert state.messages(saved="in flight")[-1] == ("load", "in flight")
+
+
+def test_a_machine_that_was_compared_is_compared_again_once_its_files_are_others():
+    host = Host(0, "threads", {})
+    first, stamp, pid = host.identity()
+    assert first == identity()
+    assert pid == os.getpid()
+    assert host.identity(stamp)[0] is None
+    assert host.identity("of other files")[0] == identity()
