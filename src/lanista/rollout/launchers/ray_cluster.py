@@ -70,8 +70,6 @@ class Fleet:
         self._company: tuple[Any, Company] | None = None
         self._answers: dict[int, deque[Answer]] = {n: deque() for n in range(plan.workers)}
         self._closed = False
-        self._unsent: dict[str, tuple[Station, list[Question]]] = {}
-        """By machine: questions that go with the next call."""
         self._hangs = HangWatch(plan.hang_seconds)
         self.weights = RayWeights(self.ray, plan.actor, plan.lag, self.look)
         self.workers = [RayWorker(self, number) for number in range(plan.workers)]
@@ -84,16 +82,16 @@ class Fleet:
 
     def send(self, worker: RayWorker, questions: Sequence[Question]) -> None:
         """Send questions to a shard's machine: with those of its other shards, in one call."""
-        station = worker.station
-        assert station is not None
-        self._unsent.setdefault(station.machine, (station, []))[1].extend(questions)
+        assert worker.station is not None
+        worker.station.unsent.extend(questions)
         if worker is self.workers[-1]:  # Shards are asked in turn, and this was the last.
             self._send_all()
 
     def _send_all(self) -> None:
-        unsent, self._unsent = self._unsent, {}
-        for station, questions in unsent.values():
-            self._send(station, questions)
+        for station in self.stations.values():  # What lost ones were asked is asked again.
+            if station.unsent:
+                questions, station.unsent = station.unsent, []
+                self._send(station, questions)
 
     def _send(self, station: Station, questions: Sequence[Question]) -> None:
         """Send questions to a machine, and the weights that it has not."""
@@ -191,7 +189,7 @@ class Fleet:
                 self._open(machine, facts["address"], facts["cpus"])
         for station in self._living():
             # Its actor may not be known to be dead yet, and a new one would never come up.
-            if station.machine not in present and not station.ready:
+            if station.machine not in present:
                 self.lose(station, "it is gone")
 
     def _open(self, machine: str, address: str, cpus: float) -> None:
@@ -301,7 +299,6 @@ class Fleet:
         station.dead = end
         del self.stations[station.machine]
         self.ray.kill(station.actor)  # It may live on where nobody can reach it.
-        self._unsent.pop(station.machine, None)  # They are asked again.
         self.counts["lost"] += 1
         restarts = self._restarts.setdefault(station.machine, Restarts())
         restarts.ended(None)

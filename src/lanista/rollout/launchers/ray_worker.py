@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lanista.rollout.chunks import MachineError
+from lanista.rollout.launchers.plan import Message
 from lanista.rollout.launchers.ray_host import Answer, Question
 from lanista.rollout.launchers.ray_shard import ShardState
 
@@ -38,6 +39,8 @@ class Station:
     """What a chunk takes there on a core of its own."""
     versions: set[int] = field(default_factory=set)
     """Weights it was given."""
+    unsent: list[Question] = field(default_factory=list)
+    """What goes with the next call."""
     thread: threading.Thread | None = None
 
 
@@ -140,15 +143,17 @@ class RayWorker:
         assert station is not None
         held, self._held = self._held, []
         waiting, self._open = list(self._open), deque()
-        if station.dead or self.station is None or self.station.dead:
-            station, messages = self.station, []  # Whoever waits for an answer deals with it.
-        else:
+        messages: list[Message] = []
+        # Whoever waits for an answer deals with a loss of the machine where it is.
+        if self.station is not None and not self.station.dead and not station.dead:
             self.ask("save", None)
-            messages = self._state.messages(saved=self.answer())
-            if self.station is not None and self.station.dead == "":
-                self._fleet.send(self, [self._question("leave", None)])
-            self.station = station
-            self._fleet.counts["moved"] += 1
+            saved = self.answer()
+            if not station.dead:  # It may have been lost meanwhile: then the shard stays.
+                messages = self._state.messages(saved=saved)
+                if not self.station.dead:
+                    self._fleet.send(self, [self._question("leave", None)])
+                self.station = station
+                self._fleet.counts["moved"] += 1
         first = [self._question(*message) for message in messages]
         self._open = deque([*((question, False) for question in first), *waiting])
         self._fleet.send(self, [*first, *held])

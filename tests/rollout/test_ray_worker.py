@@ -1,0 +1,110 @@
+"""A shard that moves while machines are lost; none of it needs Ray."""
+
+from collections import deque
+
+from lanista.rollout.chunks import Order
+from lanista.rollout.launchers.ray_cluster import Fleet
+from lanista.rollout.launchers.ray_host import Answer
+from lanista.rollout.launchers.ray_worker import RayWorker, Station
+
+ORDER = Order("whole_matches", 1, 0, 1.0, 0.0, 1)
+
+
+def station(machine):
+    return Station(machine, machine, 1.0, Actor(), None, 0.0, ready=True)
+
+
+class Actor:
+    """Remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+        class Ask:
+            remote = staticmethod(lambda questions, weights: self.asked.extend(questions))
+
+        self.ask = Ask
+
+
+class Machines:
+    """Answers what is sent; a machine can be lost while an answer is waited for."""
+
+    def __init__(self):
+        self.counts = dict.fromkeys(("moved", "dropped", "again"), 0)
+        self.sent = []
+        self.lost_meanwhile = None
+
+    def sendable(self, method, argument):
+        return argument
+
+    def send(self, worker, questions):
+        self.sent += [(worker.station.machine, question) for question in questions]
+
+    def next_answer(self, worker):
+        if self.lost_meanwhile is not None:
+            self.lost_meanwhile.dead = "RayActorError"
+        question = worker.sent()[0]
+        return Answer(worker.number, question.ticket, True, f"{question.method}ed", 0.1)
+
+
+def built(machines, place):
+    worker = RayWorker(machines, 0)
+    worker.station = place
+    worker.ask("build", "a game")
+    assert worker.answer() == "builded"
+    machines.sent.clear()
+    return worker
+
+
+def asked(machines):
+    return [(machine, question.method) for machine, question in machines.sent]
+
+
+def test_a_shard_takes_its_matches_along_before_it_is_asked_at_the_other_machine():
+    machines, one, two = Machines(), station("one"), station("two")
+    worker = built(machines, one)
+    worker.go_to(two)
+    worker.ask("collect", ORDER)
+    first = [("one", "save"), ("one", "leave"), ("two", "build"), ("two", "load")]
+    assert asked(machines) == [*first, ("two", "collect")]
+    assert machines.counts["moved"] == 1
+
+
+def test_a_shard_stays_when_the_machine_it_goes_to_is_lost_while_it_is_saved():
+    machines, one, two = Machines(), station("one"), station("two")
+    worker = built(machines, one)
+    worker.go_to(two)
+    machines.lost_meanwhile = two
+    worker.ask("collect", ORDER)
+    assert asked(machines) == [("one", "save"), ("one", "collect")]
+    assert worker.station is one
+    assert machines.counts["moved"] == 0
+
+
+class Weights:
+    newest = 0
+
+    def __init__(self):
+        self.sendable = {0: {}, 1: {}}
+
+
+class Watched(Fleet):
+    """A fleet whose machines are given; Ray is not asked."""
+
+    def __init__(self, *stations):
+        self.stations = {station.machine: station for station in stations}
+        self.workers = [RayWorker(self, 0)]
+        self.weights = Weights()
+        self._answers = {0: deque()}
+
+
+def test_what_a_lost_actor_was_not_sent_keeps_nothing_from_the_next_actor_of_its_machine():
+    before, after = station("one"), station("one")
+    fleet = Watched(after)
+    before.dead = "RayActorError"
+    lost, worker = RayWorker(fleet, 1), fleet.workers[0]
+    lost.station, worker.station = before, after
+    lost.ask("collect", ORDER)
+    worker.ask("collect", ORDER)
+    assert [question.shard for question in after.actor.asked] == [0]
+    assert before.actor.asked == []
