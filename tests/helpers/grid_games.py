@@ -114,19 +114,20 @@ def slow_logits(policy: Any, spec: Spec, view: Any) -> Tensor:
     features, cells = slow_torso(policy.torso, spec, view)
     cells = cells.flatten(1)
     head, logits, apart, numbered = policy.head, [], 0, 0
-    names: list[tuple[str, str]] = []
+    names: list[tuple[str, str, str]] = []
     for one in spec.heads:
         if not one.references:
             logits += head.by_number(features)[numbered : numbered + one.size].tolist()
             numbered += one.size
             continue
         (part,) = one.references
-        for entry, kind in zip(part.roles[0].entries, part.kinds, strict=True):
+        kinds = part.kinds or ("",) * one.size
+        for entry, kind in zip(part.roles[0].entries, kinds, strict=True):
             if entry < 0:
                 logits.append(float(head.apart(features)[apart]))
                 apart += 1
                 continue
-            key = (part.roles[0].name, kind)
+            key = (part.roles[0].group, part.roles[0].name, kind)
             names += [] if key in names else [key]
             number = names.index(key)
             weight, bias = head.at_cells.weight[number], head.at_cells.bias[number]

@@ -110,12 +110,12 @@ def shaken(network: Policy | Critic, seed: int) -> None:
 
 def test_goals_of_r_nad_are_pulled_to_the_reference_between_its_two_by_eta() -> None:
     eta, step = 0.7, 0.5
-    run = kuhn_run(replace(FITTED, eta=eta, fixed_point=(4,), importance_clip=0.0))
+    run = kuhn_run(replace(FITTED, eta=eta, fixed_point=(8,), importance_clip=0.0))
     learner = run.learner
     for seed, name in enumerate((CURRENT, PREVIOUS)):
         shaken(learner.references.policies[name], seed)
     shaken(learner.critic, 2)
-    learner.update_count = 1  # A quarter of the fixed point: half of the way between the two.
+    learner.update_count = 1  # An eighth of the fixed point: a quarter of the way between the two.
     unrolls = run.play(60)
     inputs = learner._inputs(unrolls, dict(FITTED.terms))
     goals = learner._goals[0]
@@ -130,7 +130,7 @@ def test_goals_of_r_nad_are_pulled_to_the_reference_between_its_two_by_eta() -> 
                 *(learner.references.policies[name] for name in (CURRENT, PREVIOUS)),
             )
         ]
-        pull = log_probs[0] - 0.5 * (log_probs[1] + log_probs[2])
+        pull = log_probs[0] - (0.25 * log_probs[1] + 0.75 * log_probs[2])
         value = inputs.critic[alike].double().mean(0) - eta * pull
         advantage = value - (log_probs[0].exp() * value).sum()
         logits = learner.policy(view[None]).double()[0]

@@ -14,11 +14,21 @@ from grid_games import CELLS, drop_head, eager, grid_spec, slow_logits, unit_hea
 from positions import anything
 
 from lanista.errors import LanistaError
-from lanista.games.contract import Facts, Field, GameError, Group, Head, Observation, Spec
+from lanista.games.contract import (
+    Facts,
+    Field,
+    GameError,
+    Group,
+    Head,
+    Observation,
+    References,
+    Role,
+    Spec,
+)
 from lanista.nets.files.policy_file import PolicyFileError, load_policy, policy_bytes, save_policy
 from lanista.nets.files.tensor_shapes import tensor_shapes
 from lanista.nets.grids import scales_of
-from lanista.nets.policy import Policy
+from lanista.nets.policy import Critic, Policy
 from lanista.nets.portable.export import TOLERANCE, onnx_bytes
 from lanista.nets.portable.onnx_runtime import onnx_runner
 from lanista.nets.portable.runtime import load_portable
@@ -130,6 +140,46 @@ def test_shapes_worked_out_from_a_header_are_those_of_the_network(
     }
 
 
+def two_grids(head: Head, *heads: Head) -> Spec:
+    """A game in which own ships and shots lie on grids of their own."""
+    fields = tuple(Field(name, 4, classes=2, group=name) for name in ("own", "foe"))
+    groups = tuple(Group(name, grid=(2, 2)) for name in ("own", "foe"))
+    return Spec("two", Facts(2, 9), Observation(fields, groups=groups), (head, *heads))
+
+
+def test_cells_of_two_grids_have_weights_of_their_own() -> None:
+    def anywhere(group: str) -> Head:
+        return Head(group, 4, references=(References((Role("at", group, (0, 1, 2, 3)),)),))
+
+    spec = two_grids(anywhere("own"), anywhere("foe"))
+    policy, observation = eager(spec), anything(spec)
+    logits = policy(torch.from_numpy(observation)).detach()
+    assert (logits[:, :4] - logits[:, 4:]).abs().min() > 1e-3
+    torch.testing.assert_close(logits[0], slow_logits(policy, spec, observation[0]))
+
+
+def test_choices_that_only_a_second_role_tells_apart_are_refused() -> None:
+    start, end = Role("from", "own", (0, 0, 1)), Role("to", "own", (1, 2, 2))
+    moves = Head("move", 3, references=(References((start, end)),))
+    with pytest.raises(
+        LanistaError, match=r"choice 1 of the head 'move' has the cell and the kind"
+    ):
+        Policy(two_grids(moves), CELLS)
+    kinds = ("right", "down", "down")
+    told_apart = Head("move", 3, references=(References((start, end), kinds),))
+    assert Policy(two_grids(told_apart), CELLS).head.at_cells.out_features == 2
+
+
+def test_a_critic_of_its_own_has_no_weights_for_cells_that_nobody_reads() -> None:
+    spec = grid_spec(8, 8)
+    critic = Critic(spec, CELLS, "q", spec.observation)
+    torch.nn.init.normal_(critic.head.weight)
+    critic(torch.from_numpy(anything(spec))).square().sum().backward()
+    for name, parameter in critic.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.any(), name
+
+
 def test_every_weight_is_learned() -> None:
     spec = grid_spec(8, 8)
     for network in (CELLS, NO_READOUT):
@@ -161,7 +211,7 @@ def test_a_grid_of_planes_alone_is_read_by_number() -> None:
     )
     policy = eager(spec, NO_READOUT)
     assert policy(torch.from_numpy(anything(spec))).shape == (64, 20)
-    with pytest.raises(LanistaError, match="no head of this game has references to the cells"):
+    with pytest.raises(LanistaError, match="references, in one part, to the cells"):
         eager(spec)
 
 
@@ -256,3 +306,22 @@ def test_cells_without_choices_and_heads_in_any_order_are_read_as_described() ->
     view = anything(spec, 1)
     logits = policy(torch.from_numpy(view))[0].detach()
     torch.testing.assert_close(logits, slow_logits(policy, spec, view[0]))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        Field("ship", 9, group="cell"),
+        Field("ship", 4, group="cell", planes=(1, 2, 2)),
+    ],
+    ids=["another size", "planes"],
+)
+def test_a_field_that_does_not_lie_on_its_grid_is_refused(field: Field) -> None:
+    groups = (Group("cell", grid=(2, 2)),)
+    with pytest.raises(GameError, match=r"group 'cell' is a grid of 2 x 2 cells; give it an entry"):
+        Observation((field, Field("unit", 4, group="cell")), groups=groups)
+
+
+def test_categories_have_no_planes() -> None:
+    with pytest.raises(GameError, match="3 classes and planes, which are of numbers"):
+        Field("ship", 4, classes=3, planes=(1, 2, 2))

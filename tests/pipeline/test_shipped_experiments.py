@@ -63,3 +63,5 @@ def test_r_nad_on_liars_dice_differs_from_leducs_by_the_size_of_rewards_alone() 
     assert {name for name, _, _ in found if not name.startswith(FREE)} == {
         "game", "learning.eta", "learning.terms.magnet", "learning.neurd_step",
     }  # fmt: skip
+    arms = (experiment.settings_of(arm, 91) for arm in ("R-NaD", "magnet alone"))
+    assert [name for name, _, _ in differences(*arms)] == ["learning.eta"]

@@ -31,6 +31,7 @@ from lanista.games.references import (
     refuse_groups,
     refuse_lengths,
     refuse_missing_tokens,
+    refuse_off_grid,
 )
 from lanista.games.streams import Stream
 
@@ -69,6 +70,11 @@ class Field:
                 f"The field {self.name} has {self.size} numbers and planes {self.planes}; give "
                 "planes, rows and columns that make all numbers."
             )
+        if self.planes and self.classes:
+            raise GameError(
+                f"The field {self.name} has {self.classes} classes and planes, which are of "
+                "numbers; leave planes out, and put the field into a group with a grid."
+            )
 
 
 @dataclass(frozen=True)
@@ -78,12 +84,14 @@ class Observation:
     fields: tuple[Field, ...]
     dtype: str = "float32"
     groups: tuple[Group, ...] = field(default=(), compare=False)
-    """What networks that point at tokens know of groups; one that is not named here is in order,
-    each entry at a place of its own."""
+    """What networks that point at tokens, or look at grids, know of groups; one that is not named
+    here is in order, each entry at a place of its own."""
 
     def __post_init__(self) -> None:
         if self.groups:
             refuse_groups(self.group_sizes, self.groups)
+            for entry in self.fields:
+                refuse_off_grid(entry.name, entry.size, entry.planes, entry.group, self.groups)
 
     @cached_property
     def group_sizes(self) -> dict[str, int]:
@@ -120,7 +128,8 @@ class Head:
     What a teacher chose there is not imitated."""
     references: tuple[References, ...] = field(default=(), compare=False)
     """What the choices are about: one for the head, or one for each of its parts. A network with
-    `readout` pointer scores a choice by the tokens it refers to; none: by its number alone."""
+    `readout` pointer scores a choice by the tokens it refers to, one with `readout` cells by its
+    cell of the grid; none: by its number alone."""
 
     def __post_init__(self) -> None:
         refuse_lengths(self.name, self.parts or (self.size,), self.references)

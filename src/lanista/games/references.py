@@ -96,6 +96,19 @@ def _refuse_grid(group: Group, size: int) -> None:
         )
 
 
+def refuse_off_grid(
+    field: str, size: int, planes: Sequence[int], group: str, groups: Sequence[Group]
+) -> None:
+    """Refuse a field of a grid that has not an entry for each cell, or is on a board of its own."""
+    sides = next((one.grid for one in groups if one.name == group and one.grid), None)
+    if sides is not None and (planes or size != sides[0] * sides[1]):
+        raise GameError(
+            f"The field {field!r:.80} has {size} entries{' and planes' if planes else ''}, and its "
+            f"group {group!r:.80} is a grid of {sides[0]} x {sides[1]} cells; give it an entry for "
+            "each cell and no planes, or leave the group out."
+        )
+
+
 def refuse_lengths(head: str, sizes: Sequence[int], references: Sequence[References]) -> None:
     """Refuse references that are not about every choice of every part."""
     if references and len(references) != len(sizes):

@@ -5,6 +5,7 @@ Knows nothing of how either is trained, of games' rules, or of files.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -77,6 +78,8 @@ class Critic(nn.Module):
         self.output, self.heads = output, len(spec.heads)
         self.scale: Tensor | None
         self.register_buffer("scale", torch.ones(()) if scaled else None)
+        if network.readout == "cells":  # Nothing is read from cells here.
+            network = replace(network, readout=None)
         self.torso = None if features else make_torso(observation or spec.observation, network)
         width = features or (self.torso.width if self.torso else 0)
         self.head = nn.Linear(width, {"value": 1, "outcome": 3, "q": spec.choices}[output])

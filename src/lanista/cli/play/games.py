@@ -64,6 +64,8 @@ def paragraph(name: str, *, refuse: bool = False) -> list[str]:
 
 def facts(spec: Spec) -> str:
     """Return a game's facts in one line."""
+    from lanista.nets.heads.cells import cells_role
+
     about = spec.facts
     words = [
         f"{about.seats} seats",
@@ -83,10 +85,9 @@ def facts(spec: Spec) -> str:
         words.append(f"symmetry {len(spec.symmetry)}")
     grids = {group.name: group.grid for group in spec.observation.groups if group.grid}
     words += [f"grid {rows} x {columns}" for rows, columns in sorted({*grids.values()})]
-    described = [part for head in spec.heads for part in head.references]
-    if described:
+    if any(head.references for head in spec.heads):
         words.append("readout pointer")
-    if any(role.group in grids for part in described for role in part.roles):
+    if any(cells_role(spec.observation, head) for head in spec.heads):
         words[-1] += " or cells"
     return " · ".join(words)
 

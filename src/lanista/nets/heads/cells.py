@@ -39,15 +39,15 @@ def cell_sizes(observation: Observation, heads: Sequence[Head]) -> CellSizes:
 
 def by_number(observation: Observation, heads: Sequence[Head]) -> tuple[Head, ...]:
     """Return the heads whose choices are not about cells, or are made of parts."""
-    return tuple(head for head in heads if _role(observation, head) is None)
+    return tuple(head for head in heads if cells_role(observation, head) is None)
 
 
 def refuse_without_cells(observation: Observation, heads: Sequence[Head]) -> None:
     """Refuse a game in which no head's choices are about cells."""
-    if not any(_role(observation, head) for head in heads):
+    if not any(cells_role(observation, head) for head in heads):
         raise LanistaError(
-            "network.readout is 'cells', and no head of this game has references to the cells of a "
-            "grid; leave it out, or describe them."
+            "network.readout is 'cells', and no head of this game has references, in one part, to "
+            "the cells of a grid; leave it out, or describe them."
         )
 
 
@@ -68,18 +68,34 @@ def logits_at(observation: Observation, heads: Sequence[Head]) -> NDArray[np.int
             numbered += head.size
             continue
         role, kinds = described[id(head)]
+        outputs = []
         for entry, kind in zip(role.entries, kinds, strict=True):
             if entry < 0:
-                index.append(apart)
+                outputs.append(apart)
                 apart += 1
             else:
-                index.append(entry * sizes.kinds + numbers[role.name, kind])
+                outputs.append(entry * sizes.kinds + numbers[role.group, role.name, kind])
+        _refuse_alike(head, outputs)
+        index += outputs
     places = np.array(index, np.int64)
     # What is by number has been counted to the last output.
     return None if np.array_equal(places, np.arange(numbered)) else places
 
 
-def _role(observation: Observation, head: Head) -> Role | None:
+def _refuse_alike(head: Head, outputs: Sequence[int]) -> None:
+    """Refuse choices that are about different things and would always be equally likely."""
+    about = zip(*(role.entries for role in head.references[0].roles), strict=True)
+    first: dict[int, tuple[int, ...]] = {}
+    for choice, (output, entries) in enumerate(zip(outputs, about, strict=True)):
+        if first.setdefault(output, entries) != entries:
+            raise LanistaError(
+                f"network.readout is 'cells', and choice {choice} of the head {head.name!r:.80} "
+                "has the cell and the kind of an earlier one, though it is about something else; "
+                "give its references kinds that tell them apart, or take another readout."
+            )
+
+
+def cells_role(observation: Observation, head: Head) -> Role | None:
     """Return the role in which a head's choices name cells: the first of a group that is a grid."""
     if len(head.references) != 1:
         return None
@@ -92,16 +108,16 @@ def _described(
 ) -> Iterator[tuple[Head, Role, Sequence[str]]]:
     """Yield each head whose choices name cells, with its role and the kind of each choice."""
     for head in heads:
-        role = _role(observation, head)
+        role = cells_role(observation, head)
         if role is not None:
             yield head, role, head.references[0].kinds or ("",) * head.size
 
 
-def _kinds(observation: Observation, heads: Sequence[Head]) -> dict[tuple[str, str], int]:
-    """Return the number of each kind of choice that has a cell, by its role's name and its own."""
-    kinds: dict[tuple[str, str], int] = {}
+def _kinds(observation: Observation, heads: Sequence[Head]) -> dict[tuple[str, str, str], int]:
+    """Return the number of each kind of choice that has a cell, by its role and its own name."""
+    kinds: dict[tuple[str, str, str], int] = {}
     for _, role, names in _described(observation, heads):
         for entry, kind in zip(role.entries, names, strict=True):
             if entry >= 0:
-                kinds.setdefault((role.name, kind), len(kinds))
+                kinds.setdefault((role.group, role.name, kind), len(kinds))
     return kinds
