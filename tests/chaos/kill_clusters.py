@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from marked_cpu import MarkedCpu
@@ -32,7 +32,7 @@ VALUES = {
     "iterations": ENDLESS,
     "network": {"width": 16, "layers": 1},
     "learning": {"lr": 0.01, "minibatches": 2},
-    "rollouts": {"matches": 3000, "slots": 300, "workers": 3, "lag": 1, "hang_seconds": 2.0},
+    "rollouts": {"matches": 3000, "slots": 300, "workers": 3, "lag": 1, "hang_seconds": 10.0},
     "checkpoints": {"save_every": 2, "keep_last": 2},
 }
 # What is merely slow on a busy machine must not count as hung where throughput is measured.
@@ -130,35 +130,42 @@ def alone(folder, iterations):
     return learner(output)
 
 
+def hit(pids, rng, number=signal.SIGKILL):
+    """Send a signal to one of these processes; return whether there was one."""
+    with suppress(ProcessLookupError, IndexError):
+        os.kill(rng.choice(pids), number)
+        return True
+    return False
+
+
 def kill_worker(cluster, driver, rng):
     workers = [w for raylet in cluster.raylets.values() for h in hosts(raylet) for w in playing(h)]
-    if workers:
-        os.kill(rng.choice(workers), signal.SIGKILL)
+    return hit(workers, rng)
 
 
 def kill_actor(cluster, driver, rng):
-    actors = [host for raylet in cluster.raylets.values() for host in hosts(raylet)]
-    if actors:
-        os.kill(rng.choice(actors), signal.SIGKILL)
+    return hit([host for raylet in cluster.raylets.values() for host in hosts(raylet)], rng)
 
 
 def stop_somebody(cluster, driver, rng):
     """Let an actor or a worker hang: it is there and does nothing."""
     actors = [host for raylet in cluster.raylets.values() for host in hosts(raylet)]
     workers = [worker for host in actors for worker in playing(host)]
-    if actors:
-        os.kill(rng.choice(rng.choice([actors, workers or actors])), signal.SIGSTOP)
+    return hit(rng.choice([actors, workers or actors]), rng, signal.SIGSTOP)
 
 
 def kill_machine(cluster, driver, rng):
     cluster.kill(rng.choice(list(cluster.raylets)))
     cluster.add()
+    return True
 
 
 def kill_driver(cluster, driver, rng):
+    driver.ended()
     driver.process.kill()
     driver.process.wait()
     driver.start()
+    return True
 
 
 FAULTS = {
@@ -171,7 +178,7 @@ FAULTS = {
 
 
 def kill_for(seconds, pauses, cluster, driver, seed, faults=tuple(FAULTS), clock=time.monotonic):
-    """Let faults come for so long on a clock; return how many of each there were."""
+    """Let faults come for so long on a clock; return how many of each hit somebody."""
     rng = random.Random(seed)
     counts = dict.fromkeys(faults, 0)
     # Each of them once, then as the dice fall.
@@ -179,13 +186,13 @@ def kill_for(seconds, pauses, cluster, driver, seed, faults=tuple(FAULTS), clock
     last = clock() + seconds
     while clock() < last or names:
         pause = clock() + rng.uniform(*pauses)
-        while clock() < pause:
-            time.sleep(0.05)
-        name = names.pop() if names else rng.choice(faults)
+        assert wait_for(lambda pause=pause: driver.ended() or clock() >= pause, 10 * FOREVER)
+        name = names[-1] if names else rng.choice(faults)
         if driver.saved() == 0:
             driver.advances(2)
-        FAULTS[name](cluster, driver, rng)
-        counts[name] += 1
+        if FAULTS[name](cluster, driver, rng):
+            counts[name] += 1
+            names = names[:-1]
     return counts
 
 

@@ -67,7 +67,8 @@ class Patient:
         self.play()
         self.until(self.everywhere)
         self.rate = 0.0
-        self.rate = self.measured(lambda: None, lambda: False, 10.0)[0] / 10.0
+        cost, seconds = self.measured(lambda: None, lambda: False, 10.0)
+        self.rate = cost / seconds
 
     def play(self):
         self.collector.whole_matches(MATCHES)

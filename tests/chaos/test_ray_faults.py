@@ -43,8 +43,7 @@ def test_killed_for_twenty_seconds_and_moved_to_a_new_cluster_a_run_is_that_of_o
         remains = Remains(cluster.mark)
         driver.advances(4)
         remains.look()
-        counts = kill_for(20, (2, 4), cluster, driver, seed=1)
-        assert min(counts.values()) >= 1
+        kill_for(20, (2, 4), cluster, driver, seed=1)
         driver.advances(4)
         remains.look()
         assert remains.sockets
@@ -162,6 +161,8 @@ def test_killed_for_ten_minutes_a_run_keeps_its_throughput_and_is_that_of_one_th
     assert cluster.leftover() == []
     assert remains.left() == []
     assert same(learner(driver.output), alone(tmp_path, iterations))
+    # Nobody was stopped: whoever owes an answer for a minute was never asked.
+    assert "taken for hung" not in driver.log.read_text()
     # By CPU time, that of all starts included: by the clock others would decide it.
     assert measured["cpu_ratio"] >= 0.7
     assert chunks >= 0.7 * (chunks + again)

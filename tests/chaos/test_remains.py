@@ -16,7 +16,7 @@ from remains import Remains
 from ray_machines import MARK
 
 HOLDER = """
-import mmap, os, socket, sys
+import mmap, os, socket, sys, time
 line = socket.create_server(("127.0.0.1", 0))
 file = open(sys.argv[1], "w+b")
 file.truncate(4096)
@@ -24,9 +24,10 @@ memory = mmap.mmap(file.fileno(), 4096)
 child = os.fork() if sys.argv[2] == "kept" else None
 if child == 0:
     os.close(1)
+    time.sleep(600)
 else:
     print(child or 0, flush=True)
-sys.stdin.read()
+    sys.stdin.read()
 """
 
 

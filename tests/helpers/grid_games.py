@@ -64,13 +64,14 @@ def eager(spec: Spec, network: Network = CELLS, seed: int = 0) -> Policy:
 
 def slow_planes(spec: Spec, view: Any) -> tuple[Tensor, Tensor]:
     """Return one view's planes and what lies beside them, each as the layout says."""
-    rows, columns = next(group.grid for group in spec.observation.groups if group.grid)
+    grids = {group.name: group.grid for group in spec.observation.groups if group.grid}
+    rows, columns = next(iter(grids.values()))
     planes: list[Any] = []
     beside: list[Any] = []
     for classes in [*sorted({field.classes for field in spec.observation.fields} - {0}), 0]:
         for field in (one for one in spec.observation.fields if one.classes == classes):
             values = view[spec.observation.slice_of(field.name)]
-            if field.group == "cell" or field.planes:
+            if field.group in grids or field.planes:
                 stack = [values == k for k in range(classes)] if classes else [values / field.scale]
                 planes += [one for board in stack for one in np.reshape(board, (-1, rows, columns))]
             elif classes:
@@ -92,7 +93,7 @@ def slow_torso(torso: Any, spec: Spec, view: Any) -> tuple[Tensor, Tensor]:
         return x
 
     planes, beside = slow_planes(spec, view)
-    everywhere = torso.beside(beside)[:, None, None]
+    everywhere = torso.beside(beside)[:, None, None] if len(beside) else 0.0
     x = [blocks(torch.relu(around(planes, torso.into) + everywhere), torso.down[0])]
     for scale, halve in enumerate(torso.halve):
         x.append(blocks(torch.relu(around(x[scale], halve, 2)), torso.down[scale + 1]))

@@ -1,6 +1,6 @@
 """When a shard is taken for hung."""
 
-from lanista.rollout.launchers.hangs import TIMES_SLOWEST, HangWatch
+from lanista.rollout.launchers.hangs import LAST, TIMES_SLOWEST, HangWatch
 
 
 def test_a_shard_is_hung_when_it_kept_the_driver_waiting_for_so_long():
@@ -27,6 +27,16 @@ def test_nobody_is_hung_who_takes_less_than_several_times_the_slowest_chunk():
     assert watch.limit == TIMES_SLOWEST * 7.0
     assert watch.waited(TIMES_SLOWEST * 7.0 - 1.0, [0]) == []
     assert watch.waited(1.0, [0]) == [0]
+
+
+def test_what_a_chunk_once_took_is_forgotten_after_many_others():
+    watch = HangWatch(10.0)
+    watch.played(7.0)
+    for _ in range(LAST - 1):
+        watch.played(0.5)
+    assert watch.limit == TIMES_SLOWEST * 7.0
+    watch.played(0.5)
+    assert watch.limit == 10.0
 
 
 def test_until_the_first_chunk_came_the_limit_is_much_longer():

@@ -7,7 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from lanista.cluster.identity import identity
-from lanista.rollout.launchers.ray_host import Answer, Chunk, Host, HostedWeights, Outgoing
+from lanista.rollout.chunks import MachineError
+from lanista.rollout.launchers.ray_host import (
+    Answer,
+    Chunk,
+    Host,
+    HostedWeights,
+    Outgoing,
+    Question,
+)
 from lanista.rollout.launchers.ray_shard import ShardState
 
 
@@ -106,6 +114,16 @@ def test_a_shard_is_brought_to_where_its_last_answer_left_it():
     state.answered("collect", "order", SimpleNamespace(next_match=19))
     assert state.messages() == [("build", "how"), ("go_on_from", 19), ("meet", "company")]
     assert state.messages(saved="in flight")[-1] == ("load", "in flight")
+
+
+def test_questions_that_cannot_be_handed_on_are_answered_by_what_went_wrong():
+    host = Host(0, "threads", {})
+    questions = [Question(shard, 5 + shard, "collect", None) for shard in (0, 1)]
+    host.ask(questions, {1: [object()]})  # No reference to weights.
+    answers = host.outgoing.take()
+    assert [(one.shard, one.ticket) for one in answers] == [(0, 5), (1, 6)]
+    assert not any(one.fine for one in answers)
+    assert {one.value[0] for one in answers} == {MachineError}
 
 
 def test_a_machine_that_was_compared_is_compared_again_once_its_files_are_others():

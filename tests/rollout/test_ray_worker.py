@@ -81,6 +81,17 @@ def test_a_shard_stays_when_the_machine_it_goes_to_is_lost_while_it_is_saved():
     assert machines.counts["moved"] == 0
 
 
+def test_what_was_held_back_is_sent_when_the_shard_stays_after_all():
+    machines, one, two = Machines(), station("one"), station("two")
+    worker = built(machines, one)
+    worker.ask("collect", ORDER)
+    worker.go_to(two)
+    worker.ask("collect", ORDER)  # Held until the first is answered.
+    worker.go_to(one)
+    assert asked(machines) == [("one", "collect")] * 2
+    assert len(worker.sent()) == 2
+
+
 class Weights:
     newest = 0
 

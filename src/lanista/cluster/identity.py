@@ -6,6 +6,7 @@ driver's before it gets work. Knows nothing of Ray.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -113,7 +114,9 @@ def stamp() -> str:
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):
             path = Path(folder, name)
-            lines.append(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}")
+            with contextlib.suppress(FileNotFoundError):  # An editor's, or one that has just gone.
+                status = path.stat()
+                lines.append(f"{path} {status.st_size} {status.st_mtime_ns}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

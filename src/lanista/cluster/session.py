@@ -238,6 +238,11 @@ def machines(ray: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+def own_environment() -> dict[str, str]:
+    """Return what this process's commands may do, for processes elsewhere that work for it."""
+    return {name: value for name, value in os.environ.items() if name.startswith("LANISTA_")}
+
+
 def wait_for(condition: Any, seconds: float, pause: float = 0.05) -> bool:
     """Return whether `condition()` came true within `seconds`."""
     last = time.monotonic() + seconds

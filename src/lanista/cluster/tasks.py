@@ -125,7 +125,9 @@ class LocalTasks:
             context = get_context("forkserver")
             context.set_forkserver_preload([__name__])
             self._pool = ProcessPoolExecutor(self.at_once, mp_context=context)
-        return self._pool.submit(_done, work, arguments, str(Path.cwd()), _environment(), None)
+        return self._pool.submit(
+            _done, work, arguments, str(Path.cwd()), session.own_environment(), None
+        )
 
 
 class RayTasks:
@@ -141,7 +143,7 @@ class RayTasks:
         self, work: Work, arguments: Sequence[tuple[Any, ...]], stop: Stop | None = None
     ) -> Iterator[tuple[int, Any]]:
         remote = self._ray.remote(num_cpus=1, max_retries=MOST_DEATHS)(_done)
-        where = (str(Path.cwd()), _environment(), identity())
+        where = (str(Path.cwd()), session.own_environment(), identity())
         waiting = list(range(len(arguments)))[::-1]
         while waiting or self._under_way:
             # Not all at once: arguments and results would fill the object store.
@@ -214,10 +216,6 @@ def _one_thread() -> None:
 
 def _machine() -> str:
     return os.uname().nodename if hasattr(os, "uname") else "elsewhere"
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("LANISTA_")}
 
 
 def _count_deaths(deaths: dict[int, int], numbers: Sequence[int]) -> None:

@@ -29,9 +29,10 @@ EVALUATION_MATCHES = 200
 class LeagueCommand:
     """Train in a league: a learner that meets itself and its past selves.
 
-    Without --config, in games with something hidden in which one wins what others lose, it learns
-    by damped self-play, as `lanista rl --game` does. Elsewhere, and from a supervised policy, it
-    is AlphaStar's league: V-trace, and beside the main an exploiter of it and one of all."""
+    Without --config, in games with something hidden or choices at once in which one wins what
+    others lose, it learns by damped self-play, as `lanista rl --game` does. Elsewhere, and from a
+    supervised policy, it is AlphaStar's league: V-trace, and beside the main an exploiter of it
+    and one of all."""
 
     output_dir: Annotated[Path, tyro.conf.arg(metavar="FOLDER"), Writes(RUN)]
     """The league's folder; the policy is main.safetensors in it, beside league_state.json,

@@ -6,12 +6,15 @@ was stopped itself, blames nobody. Looks at no clock. Knows nothing of machines.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 HANG_SECONDS = 120.0
 """Unless the settings say otherwise."""
 TIMES_SLOWEST = 10.0
-"""Nor is anybody hung that takes less than so many times the slowest chunk so far."""
+"""Nor is anybody hung that takes less than so many times the slowest of the last chunks."""
+LAST = 50
+"""How many these are: what a killed worker once took to be replaced is forgotten."""
 
 
 class HangWatch:
@@ -19,13 +22,13 @@ class HangWatch:
 
     def __init__(self, seconds: float = HANG_SECONDS) -> None:
         self._seconds = seconds
-        self._slowest: float | None = None
+        self._took: deque[float] = deque(maxlen=LAST)
         self._waited: dict[int, float] = {}
 
     @property
     def limit(self) -> float:
         """Seconds from which on a shard is hung; much longer until the first chunk has come."""
-        slowest = self._seconds if self._slowest is None else self._slowest
+        slowest = max(self._took, default=self._seconds)
         return max(self._seconds, TIMES_SLOWEST * slowest)
 
     def answered(self, shard: int) -> None:
@@ -34,7 +37,7 @@ class HangWatch:
 
     def played(self, seconds: float) -> None:
         """Note how long a chunk took."""
-        self._slowest = max(seconds, self._slowest or 0.0)
+        self._took.append(seconds)
 
     def waited(self, seconds: float, owing: Iterable[int]) -> list[int]:
         """Note that nothing came for so long; return those of the `owing` shards that are hung."""

@@ -8,11 +8,10 @@ the object store once for each version. Knows nothing of chunks and of learning.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -38,8 +37,13 @@ LOOK = 2.0
 """Seconds between two looks at which machines are there."""
 FIRST_MACHINE = 120.0
 """Seconds that a machine may take to start its actor before the run begins without it."""
+START = 600.0
+"""Seconds after which an actor that has not started is taken for lost."""
 SMOOTH = 0.5
 """How much of a machine's measured time the newest chunk makes up."""
+FORGOTTEN = 0.99
+"""What is left, at each look, of the time that a chunk took on a machine that has no shard now: one
+that was busy for a while is tried again some minutes later."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +157,17 @@ class Fleet:
         self._looked = time.monotonic()
         self._add_machines()
         self._check_ready()
-        if rebalance:
+        if rebalance and any(station.ready for station in self._living()):
+            self._forget_slowness()
             placed = self._desired()
             for worker in self.workers:
                 worker.go_to(self.stations[placed[worker.number]])
+
+    def _forget_slowness(self) -> None:
+        playing = {worker.station.machine for worker in self.workers if worker.station}
+        for station in self._living():
+            if station.machine not in playing and station.seconds is not None:
+                station.seconds *= FORGOTTEN
 
     def measured(self) -> dict[str, float]:
         """Return numbers for the run's log since the last call."""
@@ -202,7 +213,7 @@ class Fleet:
             scheduling_strategy=NodeAffinitySchedulingStrategy(machine, soft=False)
         )
         plan = self._plan
-        actor = options.remote(plan.lag, self._kind, _environment(), plan.preload)
+        actor = options.remote(plan.lag, self._kind, session.own_environment(), plan.preload)
         reference = actor.identity.remote(self._accepted.get(machine, ""))
         self.stations[machine] = Station(machine, address, cpus, actor, reference, time.monotonic())
 
@@ -223,6 +234,8 @@ class Fleet:
         for station in pending:
             arrived, _ = self.ray.wait([station.identity_reference], timeout=0)
             if not arrived:
+                if time.monotonic() - station.began > START:
+                    self.lose(station, f"it did not start within {START:.0f} s")
                 continue
             try:
                 theirs, stamp, station.pid = self.ray.get(station.identity_reference)
@@ -238,9 +251,10 @@ class Fleet:
             station.thread.start()
 
     def _failed_start(self, station: Station, error: Exception) -> None:
-        from ray.exceptions import RayActorError
+        from ray.exceptions import RayError, RayTaskError
 
-        if isinstance(error, RayActorError) and not _cause(error):
+        went = isinstance(error, RayError) and not isinstance(error, RayTaskError)
+        if went and not _cause(error):
             self.lose(station, type(error).__name__)
             return
         self._refuse(
@@ -287,7 +301,6 @@ class Fleet:
 
     def _timed(self, station: Station, seconds: float) -> None:
         self.counts["chunks"] += 1
-        station.delivered = True
         self._restarts.setdefault(station.machine, Restarts()).delivered()
         before = seconds if station.seconds is None else station.seconds
         station.seconds = SMOOTH * seconds + (1 - SMOOTH) * before
@@ -388,10 +401,6 @@ def _own(answer: Answer) -> Answer:
         return answer
     value = answer.value.played()
     return Answer(answer.shard, answer.ticket, answer.fine, value, answer.seconds)
-
-
-def _environment() -> Mapping[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("LANISTA_")}
 
 
 def _cause(error: BaseException) -> str:

@@ -279,22 +279,39 @@ class Host:
         return None if present == accepted else identity(), present, os.getpid()
 
     def ask(self, questions: Sequence[Question], weights: Mapping[int, Any]) -> None:
-        """Ask shards, in this order; `weights`: versions that are played with, see RayWeights."""
+        """Ask shards, in this order; `weights`: versions that are played with, see RayWeights.
+
+        Nobody fetches what this call returns, so what fails is answered like a question.
+        """
+        waiting = deque(questions)
+        try:
+            self._take(weights)
+            while waiting:
+                self._hand_on(waiting[0])
+                waiting.popleft()
+        except Exception as error:
+            reason = MachineError, f"{type(error).__name__}: {error}"
+            for question in waiting:
+                self.outgoing.begin()
+                self.outgoing.put(Answer(question.shard, question.ticket, False, reason, 0.0))
+
+    def _take(self, weights: Mapping[int, Any]) -> None:
         import ray
 
         for version, sent in weights.items():
             arrays = ray.get(sent[0]) if isinstance(sent, list) else sent
             self._weights.take(version, arrays)
-        for question in questions:
-            if question.method == "leave":
-                if (shard := self._shards.pop(question.shard, None)) is not None:
-                    shard.let_go()
-                continue
-            if isinstance(question.argument, Company):
-                question = replace(question, argument=self._company(question.argument))
-            if question.shard not in self._shards:
-                self._shards[question.shard] = Shard(self, question.shard)
-            self._shards[question.shard].ask(question)
+
+    def _hand_on(self, question: Question) -> None:
+        if question.method == "leave":
+            if (shard := self._shards.pop(question.shard, None)) is not None:
+                shard.let_go()
+            return
+        if isinstance(question.argument, Company):
+            question = replace(question, argument=self._company(question.argument))
+        if question.shard not in self._shards:
+            self._shards[question.shard] = Shard(self, question.shard)
+        self._shards[question.shard].ask(question)
 
     def pieces(self) -> Iterator[tuple[list[Answer], list[str]]]:
         """Give what the shards answer, in pieces, until it is closed; a long call of Ray's."""

@@ -32,7 +32,6 @@ class Station:
     began: float
     ready: bool = False
     pid: int = 0
-    delivered: bool = False
     dead: str = ""
     """How it ended; empty: it has not."""
     seconds: float | None = None
@@ -123,6 +122,9 @@ class RayWorker:
     def go_to(self, station: Station) -> None:
         """Move there as soon as nothing is under way."""
         self._going = None if station is self.station else station
+        if self._going is None and self._held:  # It was about to move elsewhere.
+            held, self._held = self._held, []
+            self._fleet.send(self, held)
 
     def restart_at(self, station: Station) -> None:
         """Go on at `station` from what is known here, after the loss of the machine before."""
