@@ -116,14 +116,18 @@ def test_a_shard_is_brought_to_where_its_last_answer_left_it():
     assert state.messages(saved="in flight")[-1] == ("load", "in flight")
 
 
-def test_questions_that_cannot_be_handed_on_are_answered_by_what_went_wrong():
+def test_questions_that_cannot_be_handed_on_are_answered_by_what_went_wrong(monkeypatch):
+    def no_room(version, arrays):
+        raise OSError("no room for weights")
+
     host = Host(0, "threads", {})
+    monkeypatch.setattr(host._weights, "take", no_room)
     questions = [Question(shard, 5 + shard, "collect", None) for shard in (0, 1)]
-    host.ask(questions, {1: [object()]})  # No reference to weights.
+    host.ask(questions, {1: {}})
     answers = host.outgoing.take()
     assert [(one.shard, one.ticket) for one in answers] == [(0, 5), (1, 6)]
     assert not any(one.fine for one in answers)
-    assert {one.value[0] for one in answers} == {MachineError}
+    assert {one.value for one in answers} == {(MachineError, "OSError: no room for weights")}
 
 
 def test_a_machine_that_was_compared_is_compared_again_once_its_files_are_others():

@@ -296,11 +296,8 @@ class Host:
                 self.outgoing.put(Answer(question.shard, question.ticket, False, reason, 0.0))
 
     def _take(self, weights: Mapping[int, Any]) -> None:
-        import ray
-
         for version, sent in weights.items():
-            arrays = ray.get(sent[0]) if isinstance(sent, list) else sent
-            self._weights.take(version, arrays)
+            self._weights.take(version, _fetched(sent[0]) if isinstance(sent, list) else sent)
 
     def _hand_on(self, question: Question) -> None:
         if question.method == "leave":
@@ -351,17 +348,21 @@ class Host:
 
     def _company(self, company: Company) -> tuple[Sequence[Sealed[Make]], Sealed[Seating]]:
         """Return opponents as workers are told of them; all shards get the same objects."""
-        import ray
-
         key = tuple(reference for (reference,) in company.makes)
         if key != self._references:
-            self._references, self._makes = key, ray.get(list(key))
+            self._references, self._makes = key, _fetched(list(key))
         return self._makes, company.seating
 
     def _do(self, worker: CollectWorker, method: str, argument: Any) -> Any:
         if method == "collect":
             return worker.collect(argument, self._weights.weights(argument.version))
         return getattr(worker, method)(argument)
+
+
+def _fetched(references: Any) -> Any:
+    import ray
+
+    return ray.get(references)
 
 
 def hosted(ray: Any) -> type[Host]:
