@@ -50,6 +50,10 @@ def mixed(observation, mask):
     return weights / weights.sum(1, keepdims=True)
 
 
+def always_first(observation, mask):
+    return np.eye(mask.shape[1])[mask.argmax(1)]
+
+
 def uniform(observation, mask):
     return mask / mask.sum(1, keepdims=True)
 
@@ -171,6 +175,29 @@ def test_a_right_baseline_leaves_less_noise_than_none():
         regrets = traverser.traverse(0, 0, 4000, mixed, np.random.default_rng(1)).regrets
         spreads.append(np.var(regrets.values))
     assert spreads[1] < 0.7 * spreads[0]
+
+
+def test_a_clip_of_one_puts_what_came_of_a_choice_in_the_place_of_the_guess():
+    make = GAMES["kuhn"][0]
+    guess = lambda view: 3.0 * np.cos(view @ np.ones((view.shape[1], 2)) + [0, 1])  # noqa: E731
+    traverser = OutcomeTraverser(make, make(1).spec, 0.5, guess, clip=1.0)
+    brought = traverser.traverse(0, 0, 500, mixed, np.random.default_rng(0))
+    rows, outcomes = brought.regrets, brought.outcomes
+    earned = guess(outcomes.view)
+    earned[np.arange(len(earned)), outcomes.action] = outcomes.value
+    mean = (mixed(rows.observation, rows.mask) * earned).sum(1, keepdims=True)
+    np.testing.assert_allclose(rows.values, np.where(rows.mask, earned - mean, 0.0))
+
+
+def test_a_clip_above_every_factor_changes_nothing():
+    make = GAMES["kuhn"][0]
+    spec, values = make(1).spec, []
+    for clip in (None, 4.0, 3.9):  # A quarter is the least chance by half exploring, of two.
+        traverser = OutcomeTraverser(make, spec, 0.5, lambda view: np.zeros((len(view), 2)), clip)
+        brought = traverser.traverse(0, 0, 2000, always_first, np.random.default_rng(0))
+        values.append(brought.regrets.values)
+    np.testing.assert_array_equal(values[0], values[1])
+    assert np.abs(values[0] - values[2]).max() > 0.01
 
 
 def test_a_game_that_cannot_be_saved_has_outcomes():

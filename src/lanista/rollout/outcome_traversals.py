@@ -2,12 +2,14 @@
 
 What the choices that were not taken would have earned is a baseline's guess; the one that was taken
 is corrected by what came of it, divided by its chance, so that the mean is right whatever the
-baseline says (VR-MCCFR, Schmid et al., 2019; DREAM, Steinberger et al., 2020). Knows nothing of
-networks and of how regrets are learned.
+baseline says (VR-MCCFR, Schmid et al., 2019; DREAM, Steinberger et al., 2020). In long matches
+these factors multiply; clipped, the mean leans to the baseline and the noise is bearable. Knows
+nothing of networks and of how regrets are learned.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,10 +47,17 @@ class OutcomeTraverser:
     """A game whose matches are played once each, by the strategy and with some exploration."""
 
     def __init__(
-        self, make: Callable[[int], Game], spec: Spec, explore: float, baseline: Baseline
+        self,
+        make: Callable[[int], Game],
+        spec: Spec,
+        explore: float,
+        baseline: Baseline,
+        clip: float | None = None,
     ) -> None:
+        """`clip`: the most by which what came of a choice is multiplied; none: 1 / its chance."""
         refuse_game(spec, copies=False)
         self.spec, self.explore, self.baseline, self._make = spec, explore, baseline, make
+        self.clip = math.inf if clip is None else clip
         self.game = make(1)
 
     def traverse(
@@ -118,7 +127,7 @@ class OutcomeTraverser:
             came_to.append(value[step.slot])
             earned, rows = step.guess.copy(), np.arange(len(step.slot))
             error = came_to[-1] - earned[rows, step.action]
-            earned[rows, step.action] += error / step.chance
+            earned[rows, step.action] += error * np.minimum(1 / step.chance, self.clip)
             mean = (earned * step.decided.values).sum(1)
             value[step.slot] = mean
             regret = np.where(step.decided.mask, earned - mean[:, None], 0.0)

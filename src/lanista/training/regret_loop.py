@@ -74,7 +74,8 @@ class RegretLoop:
     def _traverser(self) -> Traverser | OutcomeTraverser:
         regret, make = self.learner.regret, partial(_table, self.settings)
         if regret.sampling == "outcome":
-            return OutcomeTraverser(make, self.spec, regret.explore, self.learner.guess)
+            guess, clip = self.learner.guess, regret.importance_clip
+            return OutcomeTraverser(make, self.spec, regret.explore, guess, clip)
         branching = Branching(regret.sampling, regret.branch_share, regret.explore)
         return Traverser(make, self.spec, branching)
 

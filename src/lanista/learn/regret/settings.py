@@ -26,6 +26,10 @@ class Regret:
     explore: float = 0.5
     """rollout, outcome: how often the seat that looks takes any legal choice on its way, not its
     own strategy's."""
+    importance_clip: float | None = None
+    """outcome: the most by which what came of a choice corrects the baseline's guess of it. None: 1
+    divided by the choice's chance, which is right in the mean and in long matches nothing but
+    noise; 1 there."""
     baseline_steps: int = 20
     """outcome: optimiser steps on the baseline after the traversals of each seat."""
     weight_power: float = 1.0
@@ -67,6 +71,11 @@ class Regret:
         if not 0 <= self.explore <= 1:
             raise LanistaError(
                 f"learning.regret.explore is {self.explore}; give a number from 0 to 1."
+            )
+        if self.importance_clip is not None and not 1 <= self.importance_clip < float("inf"):
+            raise LanistaError(
+                f"learning.regret.importance_clip is {self.importance_clip}; give at least 1, or "
+                "leave it out."
             )
         if not 0 <= self.weight_power <= 5:
             raise LanistaError(

@@ -14,6 +14,7 @@ PREFIX = "champion:"
 CHAMPIONS = {
     "arena": "arena-champion.safetensors",
     "beastybar": "champion.safetensors",
+    "microrts": "microrts-champion.safetensors",
     "showdown": "showdown-teams.safetensors",
 }
 """The file in artifacts/ of each game's best policy."""
