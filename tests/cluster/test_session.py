@@ -3,6 +3,7 @@
 import importlib
 import os
 import stat
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,6 +38,31 @@ def test_a_cluster_is_used_as_long_as_it_is_named(monkeypatch):
             assert session.address() is None
         assert session.address() == "head:1234"
     assert session.CLUSTER not in os.environ
+
+
+@pytest.fixture
+def joined(monkeypatch):
+    """Ray, on a cluster already."""
+    context = SimpleNamespace(gcs_address="10.0.0.5:6379")
+    ray = SimpleNamespace(is_initialized=lambda: True, get_runtime_context=lambda: context)
+    monkeypatch.setattr(session, "load", lambda: ray)
+    monkeypatch.setattr(session, "require_token", lambda create: None)
+    monkeypatch.setattr(session, "stay_within_machine", lambda within: None)
+    return ray
+
+
+@pytest.mark.parametrize("named", ["head:6379", "auto", None])
+def test_a_process_stays_on_the_cluster_that_it_is_on(joined, named):
+    with session.using(named or "local"):
+        assert session.connect() is joined
+
+
+def test_another_cluster_than_the_one_it_is_on_is_refused(joined):
+    with (
+        session.using("head:7000"),
+        pytest.raises(LanistaError, match=r"'head:7000', and .* at 10\.0\.0\.5:6379 already"),
+    ):
+        session.connect()
 
 
 @pytest.fixture

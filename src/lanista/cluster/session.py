@@ -175,6 +175,7 @@ def connect(cpus: int | None = None) -> Any:
     loaded_before = "ray" in sys.modules
     ray = load()
     if ray.is_initialized():
+        _refuse_another(ray.get_runtime_context().gcs_address, named)
         return ray
     if loaded_before:
         reread_environment()
@@ -195,6 +196,15 @@ def connect(cpus: int | None = None) -> Any:
         ) from error
     _last_words.append(LastWord(*_places(ray)))
     return ray
+
+
+def _refuse_another(joined: str, named: str | None) -> None:
+    """Refuse to take the cluster that this process is on for another one that was named."""
+    if named not in (None, "auto", LOCAL) and joined.rpartition(":")[2] != named.rpartition(":")[2]:
+        raise LanistaError(
+            f"--cluster is {named!r}, and this process is on the cluster at {joined} already; "
+            "leave that one first (ray.shutdown()), or name it."
+        )
 
 
 @contextmanager
