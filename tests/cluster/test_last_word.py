@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -64,6 +65,13 @@ def test_a_driver_that_ends_by_itself_leaves_no_word(nobody, short_folder):
 
 def test_a_driver_that_somebody_else_killed_leaves_no_word(head, raylet):
     assert ended(head, raylet, "dies") == ""
+
+
+def test_what_is_still_there_when_the_driver_ends_and_goes_a_moment_later_is_told(raylet):
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        threading.Timer(1.0, head.shutdown, [socket.SHUT_RDWR]).start()
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        assert f"The head of the cluster at {address} is gone" in ended(address, raylet, "dies")
 
 
 def test_it_ends_though_a_process_of_the_users_holds_its_line(nobody, short_folder):

@@ -15,10 +15,13 @@ from contextlib import suppress
 _PATIENCE = 10.0
 """Seconds that the program has to end when it is told to."""
 _PROGRAM = """
-import socket, sys
+import socket, sys, time
 address, raylet = sys.argv[1:]
 if sys.stdin.read(4):
     sys.exit()
+host, _, port = address.rpartition(':')
+family = socket.AF_INET6 if ':' in host else socket.AF_INET
+places = (family, (host.strip('[]'), int(port))), (socket.AF_UNIX, raylet)
 def gone(family, place):
     with socket.socket(family) as line:
         line.settimeout(5)
@@ -27,14 +30,18 @@ def gone(family, place):
         except OSError:
             return True
     return False
-host, _, port = address.rpartition(':')
-family = socket.AF_INET6 if ':' in host else socket.AF_INET
-if gone(family, (host.strip('[]'), int(port))):
-    what = f'The head of the cluster at {address} is gone'
-elif gone(socket.AF_UNIX, raylet):
-    what = f'The process of Ray on this machine (cluster {address}) is gone'
+# What dies together dies one after the other, and the driver may be first: look on for a while.
+for _ in range(20):
+    if any(gone(*place) for place in places):
+        break
+    time.sleep(0.25)
 else:
     sys.exit()
+time.sleep(1)
+if gone(*places[0]):
+    what = f'The head of the cluster at {address} is gone'
+else:
+    what = f'The process of Ray on this machine (cluster {address}) is gone'
 print(f'lanista: {what}, and Ray has ended this command; what was saved is good: start the '
       'cluster again, and then the command; a run is resumed.', file=sys.stderr)
 """
