@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,9 +20,16 @@ import task_work
 from ray_collectors import fleet
 
 import lanista
+from lanista.cluster import session
+from lanista.cluster.identity import identity
 from lanista.cluster.reach import latest_cluster
 from lanista.cluster.tasks import in_order, tasks
-from lanista.errors import RefusedError
+from lanista.errors import LanistaError, RefusedError
+from lanista.pipeline import job_processes
+from lanista.pipeline.job_processes import ClusterProcess
+from lanista.rollout.launchers import ray_cluster
+from lanista.rollout.launchers.processes import WorkerError
+from lanista.rollout.launchers.ray_host import Host
 from ray_machines import driving, marked, ray_machines
 
 
@@ -56,6 +65,37 @@ def test_a_machine_with_other_code_is_refused_and_the_others_play(machines, tmp_
     finally:
         collector.close()
         machines.kill(number)
+
+
+def test_a_machine_whose_actor_cannot_be_made_is_refused_with_the_reason(machines, monkeypatch):
+    def hosted(ray):
+        class Broken(Host):
+            def __init__(self, *arguments):
+                raise ModuleNotFoundError("No module named 'lanista.games'")
+
+            identity = ray.method(concurrency_group="asked")(Host.identity)
+            pieces = ray.method(concurrency_group="pieces")(Host.pieces)
+
+        return Broken
+
+    monkeypatch.setattr(ray_cluster, "hosted", hosted)
+    reason = (
+        r"lanista does not start there \(ModuleNotFoundError: No module named 'lanista.games'\)"
+    )
+    collector = fleet("ray-threads", 2)
+    with (
+        closing(collector),
+        pytest.raises(WorkerError, match=rf"is refused: {reason}; .* No machine is left"),
+    ):
+        collector.whole_matches(2)
+
+
+def test_a_job_on_a_machine_that_refuses_it_fails_with_the_reason(machines, tmp_path, monkeypatch):
+    other = replace(identity(), python="3.9.1")
+    monkeypatch.setattr(job_processes, "identity", lambda: other)
+    job = ClusterProcess(session.load(), 1, ["lanista", "games"], tmp_path / "log", {})
+    with pytest.raises(LanistaError, match=r"3\.9\.1.*install the same Python there"):
+        job.wait()
 
 
 def test_nobody_listens_beyond_this_machine(machines):

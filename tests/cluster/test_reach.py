@@ -6,6 +6,7 @@ import pytest
 
 from lanista.cli.main import main
 from lanista.cluster import reach, session
+from lanista.cluster.reach import same_place
 from lanista.errors import LanistaError
 
 
@@ -56,6 +57,22 @@ def test_a_cluster_that_is_about_to_start_is_waited_for(port, monkeypatch):
     monkeypatch.setattr(reach, "_attempt", lambda *_: reasons.pop(0))
     reach.await_cluster(f"127.0.0.1:{port}", 600.0)
     assert reasons == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "may_be_one"),
+    [
+        ("127.0.0.1:6379", "localhost:6379", True),
+        ("127.0.0.1:6379", "127.0.0.2:6379", True),  # Both are this machine.
+        ("127.0.0.1:6379", "127.0.0.1:6380", False),
+        ("192.0.2.1:6379", "192.0.2.2:6379", False),
+        ("192.0.2.1:6379", "127.0.0.1:6379", False),
+        ("192.0.2.1:6379", "no-such-name.invalid:6379", True),
+    ],
+)
+def test_one_cluster_is_told_from_another_by_host_and_port(one, other, may_be_one):
+    assert same_place(one, other) is may_be_one
+    assert same_place(other, one) is may_be_one
 
 
 def test_somebody_who_listens_is_reached():

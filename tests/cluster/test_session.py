@@ -57,10 +57,11 @@ def test_a_process_stays_on_the_cluster_that_it_is_on(joined, named):
         assert session.connect() is joined
 
 
-def test_another_cluster_than_the_one_it_is_on_is_refused(joined):
+@pytest.mark.parametrize("named", ["head:7000", "10.0.0.4:6379", "127.0.0.1:6379"])
+def test_another_cluster_than_the_one_it_is_on_is_refused(joined, named):
     with (
-        session.using("head:7000"),
-        pytest.raises(LanistaError, match=r"'head:7000', and .* at 10\.0\.0\.5:6379 already"),
+        session.using(named),
+        pytest.raises(LanistaError, match=rf"'{named}', and .* at 10\.0\.0\.5:6379 already"),
     ):
         session.connect()
 

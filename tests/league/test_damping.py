@@ -53,6 +53,18 @@ def test_more_than_two_seats_are_not_known_to_go_in_circles() -> None:
         ({"behaviour": 0.5}, False),
         ({"entropy": 0.01}, False),
         ({"entropy": {"kind": "linear", "start": 0.04, "end": 0.01}}, True),
+        ({"entropy": {"kind": "delay", "share": 0.1, "then": 0.05}}, True),
+        (
+            {
+                "entropy": {
+                    "kind": "warm-up",
+                    "steps": 9,
+                    "then": {"kind": "delay", "steps": 3, "then": 0.03},
+                }
+            },
+            True,
+        ),
+        ({"entropy": {"kind": "delay", "share": 0.1, "then": 0.01}}, False),
     ],
 )
 def test_what_keeps_a_policy_near_another_one_damps_it(terms: Any, damped: bool) -> None:

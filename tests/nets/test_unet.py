@@ -241,6 +241,15 @@ def test_a_grid_too_large_is_refused_before_anything_is_made() -> None:
         Policy(Spec("huge", Facts(2, 9), observation, (Head("move", 3),)), NO_READOUT)
 
 
+def test_more_outputs_than_anybody_reads_are_refused_before_anything_is_made() -> None:
+    """A thousand kinds of choice at one cell would be a thousand outputs at each of a million."""
+    field = Field("unit", 1 << 20, group="cell")
+    observation = Observation((field,), "float32", (Group("cell", grid=(1024, 1024)),))
+    head = unit_head(0, "unit", tuple(f"kind {number}" for number in range(1000)))
+    with pytest.raises(LanistaError, match=r"1,048,576,000 outputs .* 4,194,304 are the most"):
+        Policy(Spec("huge", Facts(2, 9), observation, (head,)), CELLS)
+
+
 @pytest.mark.parametrize("grid", [(2, 3), (4,), (0, 4), (-2, -2), (2.0, 2.0), (1, 2, 2)], ids=str)
 def test_rows_and_columns_that_do_not_make_a_group_are_refused(grid: Any) -> None:
     with pytest.raises(GameError, match=r"'cell' has 4 entries and the grid .*give rows and"):

@@ -93,6 +93,18 @@ def test_a_changed_setting_sets_that_stages_work_aside_and_spares_those_before(c
     assert (copy / "rl.safetensors").read_bytes() == old
 
 
+def test_a_record_from_before_a_setting_of_opponents_leaves_the_stage_done(copy):
+    record = copy / "stages" / "rl.json"
+    written = json.loads(record.read_text())
+    for opponent in written["inputs"]["settings"]["rollouts"]["opponents"]:
+        del opponent["greedy"]
+    record.write_text(json.dumps(written))
+    heard = conducted(TINY, copy)
+    assert (heard.begun, heard.over) == ([], ALL)
+    heard = conducted(with_overrides(TINY, ["stages.rl.rollouts.opponents=[self, random]"]), copy)
+    assert heard.begun == ["rl"]
+
+
 def test_more_iterations_are_not_said_to_be_why_a_stage_begins_anew(copy):
     changes = ["stages.rl.iterations=9", "stages.rl.rollouts.unroll_length=3"]
     heard = conducted(with_overrides(TINY, changes), copy)

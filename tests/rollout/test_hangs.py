@@ -39,6 +39,15 @@ def test_what_a_chunk_once_took_is_forgotten_after_many_others():
     assert watch.limit == 10.0
 
 
+def test_of_many_shards_the_fast_do_not_push_out_what_the_slow_took():
+    shards = 200
+    watch = HangWatch(10.0, shards)
+    watch.played(7.0)
+    for _ in range(10 * shards):  # Ten rounds of all the others, while a slow one plays its next.
+        watch.played(0.5)
+    assert watch.limit == TIMES_SLOWEST * 7.0
+
+
 def test_until_the_first_chunk_came_the_limit_is_much_longer():
     watch = HangWatch(10.0)
     assert watch.limit == TIMES_SLOWEST * 10.0

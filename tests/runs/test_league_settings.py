@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
@@ -243,6 +243,10 @@ def test_shares_that_make_up_all_are_taken_and_more_refused():
     assert Matchmaking(self_share=0.75, lost_share=0.25).lost_share == 0.25
     with pytest.raises(LanistaError, match="more than 1 together"):
         Matchmaking(self_share=0.75, lost_share=0.26)
+    given = Matchmaking("alphastar")
+    with pytest.raises(LanistaError, match=r"self_share is 0.65 and lost_share 0.5, .* to null"):
+        replace(given, lost_share=0.5)
+    assert replace(given, lost_share=0.5, self_share=None).self_share == 0.5
 
 
 @pytest.mark.parametrize(

@@ -289,6 +289,24 @@ def test_runs_begun_by_an_earlier_version_go_on(values, digest):
     assert fingerprint(load_settings(values)) == digest
 
 
+@pytest.mark.parametrize(
+    ("regret", "digest"),
+    [
+        ({}, "8cc2fd0f0f718461156e5db72dbb739a42355ff2b60908b33622daa46ad8dc33"),
+        (
+            {"sampling": "outcome"},
+            "03e9f16d46b557a340118cd72380e7fac51635efed4b49d05cf2a9779c1f5d26",
+        ),
+    ],
+)
+def test_runs_that_learned_regrets_before_there_was_a_clip_go_on(regret, digest):
+    """The digests were computed by the version of 18 November 2026, commit 1b62c501."""
+    learning = {"policy": "regret", "regret": regret}
+    assert fingerprint(load_settings({"game": "leduc", "learning": learning})) == digest
+    clipped = {"policy": "regret", "regret": {**regret, "importance_clip": 2.0}}
+    assert fingerprint(load_settings({"game": "leduc", "learning": clipped})) != digest
+
+
 def test_every_recipe_can_be_read_and_the_agreed_ones_are_there():
     wanted = {"arena-alphastar", "beastybar-ppo", "kuhn-ppo", "leduc-ppo", "leduc-rnad"}
     assert wanted <= {*recipe_names()}

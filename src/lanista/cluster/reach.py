@@ -38,6 +38,36 @@ def _note() -> Path:
     return Path(os.environ.get("RAY_TMPDIR", system)) / "ray" / "ray_current_cluster"
 
 
+def same_place(one: str, other: str) -> bool:
+    """Return whether two addresses, HOST:PORT, may be one: host by any name, and port."""
+    (host, _, port), (other_host, _, other_port) = one.rpartition(":"), other.rpartition(":")
+    if port != other_port:
+        return False
+    addresses, others = _addresses(host), _addresses(other_host)
+    if not addresses or not others:  # A name that is known elsewhere alone.
+        return True
+    return bool(addresses & others) or all(map(_is_own, addresses | others))
+
+
+def _addresses(host: str) -> set[str]:
+    """Return the addresses that a host's name stands for."""
+    try:
+        return {str(place[4][0]) for place in socket.getaddrinfo(host.strip("[]"), None)}
+    except OSError:
+        return set()
+
+
+def _is_own(address: str) -> bool:
+    """Return whether an address is one of this machine: only these can be listened at."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as line:
+        try:
+            line.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
 def await_cluster(named: str, seconds: float | None = None) -> None:
     """Wait until somebody listens at `named`: HOST:PORT or auto; refuse after `seconds`."""
     address = latest_cluster() if named == "auto" else named

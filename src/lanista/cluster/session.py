@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanista.cluster.last_word import LastWord
-from lanista.cluster.reach import await_cluster, latest_cluster
+from lanista.cluster.reach import await_cluster, latest_cluster, same_place
 from lanista.errors import LanistaError
 
 if TYPE_CHECKING:
@@ -198,9 +198,18 @@ def connect(cpus: int | None = None) -> Any:
     return ray
 
 
+def raised_at_start(error: BaseException) -> BaseException | None:
+    """Return what the start of an actor of Ray raised there; None: it ended in another way."""
+    for holder in (error, *error.args):
+        cause = getattr(holder, "cause", None)
+        if isinstance(cause, BaseException):
+            return cause
+    return error.__cause__
+
+
 def _refuse_another(joined: str, named: str | None) -> None:
     """Refuse to take the cluster that this process is on for another one that was named."""
-    if named not in (None, "auto", LOCAL) and joined.rpartition(":")[2] != named.rpartition(":")[2]:
+    if named not in (None, "auto", LOCAL) and not same_place(joined, named):
         raise LanistaError(
             f"--cluster is {named!r}, and this process is on the cluster at {joined} already; "
             "leave that one first (ray.shutdown()), or name it."

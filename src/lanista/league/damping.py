@@ -5,9 +5,8 @@ Knows nothing of matchmaking: no opponent mix was found to replace damping.
 
 from __future__ import annotations
 
-from typing import Any
-
 from lanista.games.contract import Spec
+from lanista.learn.schedule_kinds import Schedule
 from lanista.learn.schedules import parse_schedule
 from lanista.learn.settings import Learning
 from lanista.learn.term_table import restrains
@@ -37,10 +36,11 @@ def is_damped(learning: Learning) -> bool:
     """Whether learning keeps a policy near another one, or near uniform play."""
     if learning.eta or any(learning.uses(name) and restrains(name) for name in learning.terms):
         return True
-    return _begins_with(learning.terms.get("entropy", 0.0)) >= ENTROPY
+    return _begins_with(parse_schedule(learning.terms.get("entropy", 0.0))) >= ENTROPY
 
 
-def _begins_with(weight: Any) -> float:
-    schedule = parse_schedule(weight)
-    numbers = (getattr(schedule, name, None) for name in ("value", "start", "before"))
-    return max((number for number in numbers if number is not None), default=0.0)
+def _begins_with(schedule: Schedule) -> float:
+    """Return the first number of a schedule, or of the one that it leads to, if that is larger."""
+    numbers = [getattr(schedule, name, 0.0) for name in ("value", "start", "before")]
+    led_to = getattr(schedule, "then", None)
+    return max(*numbers, _begins_with(led_to) if led_to is not None else 0.0)

@@ -119,8 +119,8 @@ class ClusterProcess:
             except RayTaskError as error:
                 raise LanistaError(str(error.cause)) from None
             except RayActorError as error:
-                if isinstance(cause := getattr(error, "cause", None), LanistaError):
-                    raise cause from None
+                if (raised := session.raised_at_start(error)) is not None:
+                    raise LanistaError(str(raised) or type(raised).__name__) from None
                 self.returncode = LOST
             self._ray.kill(self._runner)
         return self.returncode

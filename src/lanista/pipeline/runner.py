@@ -171,7 +171,19 @@ def _differences(one: Any, other: Any, where: str = "") -> list[tuple[str, Any, 
                 one.get(key), other.get(key), f"{where}.{key}".lstrip(".")
             )
         ]
+    if _same_length_of_entries(one, other):
+        return [
+            difference
+            for at, (entry, entry_now) in enumerate(zip(one, other, strict=True))
+            for difference in _differences(entry, entry_now, f"{where}.{at}")
+        ]
     return [] if one == other else [(where, one, other)]
+
+
+def _same_length_of_entries(one: Any, other: Any) -> bool:
+    """Whether these are lists of as many entries, each with keys of its own."""
+    lists = isinstance(one, list) and isinstance(other, list) and len(one) == len(other)
+    return lists and all(isinstance(entry, dict) for entry in (*one, *other))
 
 
 def _there(stage: Stage) -> list[str]:

@@ -73,7 +73,7 @@ class Matchmaking:
     """curriculum: how opponents of one category are weighed."""
     self_share: float | None = None
     """alphastar and psro: the share of self-play. null: 0.65, or less where lost_share leaves less;
-    it is written out when the role is known."""
+    it is written out when settings are read, for the kind and lost_share that stand there."""
     lost_share: float = 0.15
     """alphastar: the share of those it has come to lose to; self-play when there are none."""
     lost_below: float = 0.5
@@ -114,7 +114,8 @@ class Matchmaking:
         if self.self_play + self.lost_share > 1:
             raise LanistaError(
                 f"matchmaking.self_share is {self.self_play} and lost_share {self.lost_share}, "
-                "more than 1 together; lower one of them."
+                "more than 1 together; lower one of them, or set self_share to null, which is at "
+                "most what lost_share leaves."
             )
         if 0 < self.half_life < self.minimum_games:
             raise LanistaError(

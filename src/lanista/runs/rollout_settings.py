@@ -28,7 +28,7 @@ class Opponent:
     digest: str = ""
     """Of a policy file, fixed when the run begins."""
     greedy: bool | None = None
-    """A policy file plays its likeliest choices; none: it samples."""
+    """A policy file plays its likeliest choices, in the run's evaluations too; none: it samples."""
 
     def __post_init__(self) -> None:
         if not self.player:

@@ -360,7 +360,7 @@ NEWER = dict.fromkeys(
      "learning.value_scale", "learning.entropy_heads", "learning.critic_warm_up",
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
-     "learning.regret",
+     "learning.regret", "learning.regret.importance_clip",
      "learning.q_trace", "learning.importance_clip", "learning.critic_lr",
      "learning.reference_average", "learning.neurd_step", "learning.fit_steps",
      "learning.critic_steps", "rollouts.opponents.greedy",

@@ -17,6 +17,9 @@ from lanista.errors import LanistaError
 from lanista.games.contract import Head, Observation, Role
 from lanista.nets.grids import grid_groups, grid_of
 
+MOST_OUTPUTS = 1 << 22
+"""The most outputs that all cells together may have, most of which nobody may read."""
+
 
 @dataclass(frozen=True)
 class CellSizes:
@@ -32,6 +35,12 @@ def cell_sizes(observation: Observation, heads: Sequence[Head]) -> CellSizes:
     """Return how many outputs are learned, in whole numbers alone."""
     refuse_without_cells(observation, heads)
     kinds, apart = _kinds(observation, heads), 0
+    _, rows, columns = grid_of(observation)
+    if (outputs := rows * columns * len(kinds)) > MOST_OUTPUTS:
+        raise LanistaError(
+            f"A network would have {outputs:,} outputs a decision, one for each cell and kind of "
+            f"choice, and {MOST_OUTPUTS:,} are the most; describe fewer kinds."
+        )
     for _, role, _ in _described(observation, heads):
         apart += sum(entry < 0 for entry in role.entries)
     return CellSizes(len(kinds), apart)
@@ -79,7 +88,8 @@ def logits_at(observation: Observation, heads: Sequence[Head]) -> NDArray[np.int
         index += outputs
     places = np.array(index, np.int64)
     # What is by number has been counted to the last output.
-    return None if np.array_equal(places, np.arange(numbered)) else places
+    in_order = len(places) == numbered and np.array_equal(places, np.arange(numbered))
+    return None if in_order else places
 
 
 def _refuse_alike(head: Head, outputs: Sequence[int]) -> None:

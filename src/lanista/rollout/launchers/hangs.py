@@ -13,16 +13,18 @@ HANG_SECONDS = 120.0
 """Unless the settings say otherwise."""
 TIMES_SLOWEST = 10.0
 """Nor is anybody hung that takes less than so many times the slowest of the last chunks."""
-LAST = 50
-"""How many these are: what a killed worker once took to be replaced is forgotten."""
+LAST, ROUNDS = 50, 20
+"""How many these are, and for each shard where there are many: what a killed worker once took to be
+replaced is forgotten."""
 
 
 class HangWatch:
     """How long each shard has kept the driver waiting since it last answered."""
 
-    def __init__(self, seconds: float = HANG_SECONDS) -> None:
+    def __init__(self, seconds: float = HANG_SECONDS, shards: int = 1) -> None:
         self._seconds = seconds
-        self._took: deque[float] = deque(maxlen=LAST)
+        # Of many shards, the fast ones must not push out what the slow ones took.
+        self._took: deque[float] = deque(maxlen=max(LAST, ROUNDS * shards))
         self._waited: dict[int, float] = {}
 
     @property

@@ -74,7 +74,7 @@ class Fleet:
         self._company: tuple[Any, Company] | None = None
         self._answers: dict[int, deque[Answer]] = {n: deque() for n in range(plan.workers)}
         self._closed = False
-        self._hangs = HangWatch(plan.hang_seconds)
+        self._hangs = HangWatch(plan.hang_seconds, plan.workers)
         self.weights = RayWeights(self.ray, plan.actor, plan.lag, self.look)
         self.workers = [RayWorker(self, number) for number in range(plan.workers)]
 
@@ -89,9 +89,10 @@ class Fleet:
         assert worker.station is not None
         worker.station.unsent.extend(questions)
         if worker is self.workers[-1]:  # Shards are asked in turn, and this was the last.
-            self._send_all()
+            self.send_all()
 
-    def _send_all(self) -> None:
+    def send_all(self) -> None:
+        """Send what waits to be sent together with more."""
         for station in self.stations.values():  # What lost ones were asked is asked again.
             if station.unsent:
                 questions, station.unsent = station.unsent, []
@@ -111,7 +112,7 @@ class Fleet:
         answers = self._answers[worker.number]
         while not answers:
             self._recover()
-            self._send_all()
+            self.send_all()
             try:
                 station, event = self._events.get(timeout=LOOK)
             except Empty:
@@ -164,10 +165,12 @@ class Fleet:
                 worker.go_to(self.stations[placed[worker.number]])
 
     def _forget_slowness(self) -> None:
-        playing = {worker.station.machine for worker in self.workers if worker.station}
+        playing = [worker.station for worker in self.workers if worker.station]
+        fastest = min((s.seconds for s in playing if s.seconds is not None), default=0.0)
         for station in self._living():
-            if station.machine not in playing and station.seconds is not None:
-                station.seconds *= FORGOTTEN
+            if station not in playing and station.seconds is not None:
+                # Nobody knows it to be faster than those that play.
+                station.seconds = max(FORGOTTEN * station.seconds, min(fastest, station.seconds))
 
     def measured(self) -> dict[str, float]:
         """Return numbers for the run's log since the last call."""
@@ -253,14 +256,15 @@ class Fleet:
     def _failed_start(self, station: Station, error: Exception) -> None:
         from ray.exceptions import RayError, RayTaskError
 
+        raised = session.raised_at_start(error)
         went = isinstance(error, RayError) and not isinstance(error, RayTaskError)
-        if went and not _cause(error):
+        if went and raised is None:
             self.lose(station, type(error).__name__)
             return
         self._refuse(
             station,
             f"Machine {station.address} is refused: lanista does not start there "
-            f"({_cause(error) or error}); install the same version of the package there.",
+            f"({_named(raised or error)}); install the same version of the package there.",
         )
 
     def _refuse(self, station: Station, sentence: str) -> None:
@@ -403,9 +407,9 @@ def _own(answer: Answer) -> Answer:
     return Answer(answer.shard, answer.ticket, answer.fine, value, answer.seconds)
 
 
-def _cause(error: BaseException) -> str:
-    cause = getattr(error, "cause", None) or error.__cause__
-    return "" if cause is None else f"{type(cause).__name__}: {str(cause).splitlines()[0]}"
+def _named(error: BaseException) -> str:
+    """Return an error's kind and the first line of what it says, if it says anything."""
+    return ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
 
 
 def _left(last: float) -> float:

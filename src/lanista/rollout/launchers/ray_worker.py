@@ -54,6 +54,9 @@ class Machines(Protocol):
     def send(self, worker: RayWorker, questions: Sequence[Question]) -> None:
         """Send questions to a shard's machine."""
 
+    def send_all(self) -> None:
+        """Send what waits to be sent together with more."""
+
     def next_answer(self, worker: RayWorker) -> Answer:
         """Wait for a shard's next answer."""
 
@@ -93,18 +96,21 @@ class RayWorker:
         while True:
             answer = self._fleet.next_answer(self)
             question, wanted = self._open[0]
-            if answer.ticket != question.ticket:
-                self._fleet.counts["dropped"] += 1  # Of a life that is over: it was asked again.
-                continue
-            if not answer.fine and answer.value[0] is MachineError:
+            broken = not answer.fine and answer.value[0] is MachineError
+            # What could not be handed on is answered before what the shard still plays.
+            if broken and any(answer.ticket == asked.ticket for asked, _ in self._open):
                 assert self.station is not None
                 self._fleet.lose(self.station, answer.value[1].strip().splitlines()[-1])
+                continue
+            if answer.ticket != question.ticket:
+                self._fleet.counts["dropped"] += 1  # Of a life that is over: it was asked again.
                 continue
             self._open.popleft()
             value = self._value(question, answer)
             self._state.answered(question.method, question.argument, value)
             if self._going is not None and len(self._open) == len(self._held):
                 self._move()
+                self._fleet.send_all()  # Nobody may be asked for a while.
             if wanted:
                 return value
 
