@@ -98,7 +98,7 @@ class RayWorker:
             question, wanted = self._open[0]
             broken = not answer.fine and answer.value[0] is MachineError
             # What could not be handed on is answered before what the shard still plays.
-            if broken and any(answer.ticket == asked.ticket for asked, _ in self._open):
+            if broken and any(answer.ticket == open_one.ticket for open_one, _ in self._open):
                 assert self.station is not None
                 self._fleet.lose(self.station, answer.value[1].strip().splitlines()[-1])
                 continue
