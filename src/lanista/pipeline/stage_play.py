@@ -21,12 +21,7 @@ from lanista.files import write_text
 from lanista.games import registry
 from lanista.games.bots import Player
 from lanista.games.contract import GameError, Spec
-from lanista.games.trees.exact import (
-    FAMILY,
-    MOST_HISTORIES,
-    QUICK_HISTORIES,
-    SMALL_GAMES,
-)
+from lanista.games.trees.exact import FAMILY, SMALL_GAMES, unasked_histories
 from lanista.nets.files.champions import policy_file
 from lanista.nets.files.policy_file import load_policy
 from lanista.pipeline.recipe import DATA, EVALUATION, Evaluating, PipelineRecipe, Recording
@@ -214,9 +209,8 @@ def _exact(policy: str) -> dict[str, Any] | None:
     game = loaded.header.game
     if loaded.policy.network.recurrent or not (game in SMALL_GAMES or game.startswith(FAMILY)):
         return None
-    most = MOST_HISTORIES if game in SMALL_GAMES else QUICK_HISTORIES
     try:
-        function = probabilities(loaded.policy)
+        function, most = probabilities(loaded.policy), unasked_histories(game)
         return exact_reading(
             game, function, Path(policy).stem, loaded.digest, most, boards=False
         ).to_json()

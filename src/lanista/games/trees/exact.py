@@ -43,6 +43,11 @@ QUICK_HISTORIES = 100_000
 """Those of a game whose every evaluation may measure NashConv, unasked: about a second."""
 
 
+def unasked_histories(game: str) -> int:
+    """Return how many histories a game may have that is looked through though nobody asked."""
+    return MOST_HISTORIES if game in SMALL_GAMES else QUICK_HISTORIES
+
+
 def information_tree(
     game: str,
     settings: Mapping[str, Any] | None = None,
