@@ -22,6 +22,10 @@ class RefusedError(LanistaError):
     exit_code = 3
 
 
+class UnfitMachineError(LanistaError):
+    """A machine lacks what the work that it is given needs, or has another version of it."""
+
+
 class ChangedSettingError(RefusedError):
     """A run is resumed with another setting than it was begun with."""
 

@@ -3,6 +3,7 @@
 import importlib
 import os
 import stat
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -64,6 +65,31 @@ def test_another_cluster_than_the_one_it_is_on_is_refused(joined, named):
         pytest.raises(LanistaError, match=rf"'{named}', and .* at 10\.0\.0\.5:6379 already"),
     ):
         session.connect()
+
+
+@pytest.fixture
+def ray_of_version(monkeypatch):
+    """Let the Ray that is installed have another version."""
+    monkeypatch.setattr(session, "refuse_missing", lambda: None)
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_DEDUP_LOGS", session._HEAD_GONE):
+        monkeypatch.setenv(name, "0")  # Set back after the test.
+    return lambda version: monkeypatch.setitem(
+        sys.modules, "ray", SimpleNamespace(__version__=version)
+    )
+
+
+@pytest.mark.parametrize("version", ["2.53.1", "2.9.3", "1.13.0"])
+def test_a_ray_whose_connections_do_not_all_want_the_token_is_refused(ray_of_version, version):
+    ray_of_version(version)
+    remedy = r"2\.54 or newer is needed: pip install --upgrade 'lanista\[ray\]'\."
+    with pytest.raises(LanistaError, match=rf"^Ray is {version} here; {remedy}$"):
+        session.load()
+
+
+@pytest.mark.parametrize("version", ["2.54.0", "2.60.0", "3.0.0.dev0"])
+def test_newer_ones_are_taken(ray_of_version, version):
+    ray_of_version(version)
+    assert session.load().__version__ == version
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import errno
 import os
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from lanista.rollout.collector import Collector
 from lanista.rollout.inference.actor import Actor
 from lanista.rollout.parallel_collector import ParallelCollector
 
+GAME_FILE = "cards.py"
 APART = 100_000
 """Match ids that each shard has for itself."""
 
@@ -70,6 +72,21 @@ def fleet(
     collector = ParallelCollector(
         builds, firsts, actor(), 2, launcher=launcher, lag=lag, hang_seconds=hang_seconds
     )
+    collector.meet([], seating)
+    return collector
+
+
+def kuhn_of_file(first: int, folder: str, line: object = None) -> Collector:
+    """Return a collector whose game is a file; machines of tests have it in other folders."""
+    os.chdir(os.environ.get("LANISTA_TEST_FOLDER", folder))
+    return Collector(make(GAME_FILE, slots=8, seed=0), actor(), unroll_length=4, first_match=first)
+
+
+def fleet_of_file(launcher: str, shards: int, folder: Path) -> ParallelCollector:
+    """Return collectors of the game in a file, which lies in `folder` unless a machine differs."""
+    firsts = [APART * number for number in range(shards)]
+    builds = [partial(kuhn_of_file, first, str(folder)) for first in firsts]
+    collector = ParallelCollector(builds, firsts, actor(), 2, launcher=launcher)
     collector.meet([], seating)
     return collector
 

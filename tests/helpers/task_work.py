@@ -2,9 +2,11 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from lanista.errors import RefusedError
+from lanista.games.registry import entry
 
 
 def square(number, folder=None):
@@ -27,6 +29,19 @@ def die(number):
 
 def where():
     return str(Path.cwd()), os.environ.get("LANISTA_CLUSTER"), os.environ.get("LANISTA_TOLD")
+
+
+def slow_square(number):
+    time.sleep(0.1)
+    return number * number
+
+
+def first_line_of(game, number):
+    """Return the remark in a game's file, after it ran; machines of tests have other folders."""
+    time.sleep(0.1)
+    os.chdir(os.environ.get("LANISTA_TEST_FOLDER", "."))
+    entry(game)
+    return Path(game).read_text().splitlines()[1]
 
 
 def add_one(array):

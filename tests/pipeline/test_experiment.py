@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -20,11 +21,12 @@ import pytest
 
 from lanista.cli.main import main
 from lanista.errors import LanistaError, RefusedError
+from lanista.games.driver_files import FILES
 from lanista.league.population import Population
 from lanista.pipeline import experiment as module
 from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
 from lanista.report.comparison import read_lines
-from lanista.runs.settings import apply_overrides
+from lanista.runs.settings import apply_overrides, load_settings
 from lanista.training.loops import loop_of
 
 STAND_IN = Path(__file__).parents[1] / "helpers" / "stand_in_run.py"
@@ -150,6 +152,26 @@ def test_no_more_run_at_once_than_asked_and_all_are_done(tmp_path: Path, at_once
     fast = jobs[1].curve("exact/nash_conv", ["decisions", "cpu_seconds"])
     assert [look.value for look in fast.looks] == [0.5 + 1 / n for n in (1, 2, 3, 4, 5)]
     assert fast.looks[-1].x == {"decisions": 50.0, "cpu_seconds": 0.5}
+
+
+def test_a_run_is_told_the_digests_of_the_python_files_that_it_depends_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cards.py").write_text("# A game.\n")
+    Path("first.py").write_text("# A bot.\n")
+    opponents = ["self", "random", "first.py:First", "gone.py"]
+    settings = load_settings({"game": "cards.py:Cards", "rollouts": {"opponents": opponents}})
+    given: dict[str, str] = {}
+
+    def start(command: object, log: Path, environment: dict[str, str], lock: int) -> Any:
+        given.update(environment)
+
+    Job("plain", 1, settings, tmp_path).start(0, start)
+    assert json.loads(given[FILES]) == {
+        name: hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        for name in ("cards.py", "first.py")
+    }
 
 
 def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:

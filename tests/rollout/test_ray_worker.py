@@ -3,6 +3,7 @@
 from collections import deque
 from types import SimpleNamespace
 
+from lanista.errors import UnfitMachineError
 from lanista.rollout.chunks import MachineError, Order
 from lanista.rollout.launchers.ray_cluster import Fleet
 from lanista.rollout.launchers.ray_host import Answer
@@ -38,6 +39,7 @@ class Machines:
         self.given = []
         """Answers that come before all others."""
         self.lost_meanwhile = None
+        self.refused = []
 
     def sendable(self, method, argument):
         return argument
@@ -50,6 +52,10 @@ class Machines:
 
     def lose(self, station, end):
         station.dead = end
+
+    def refuse(self, station, sentence):
+        station.dead = sentence
+        self.refused.append(sentence)
 
     def next_answer(self, worker):
         if self.given:
@@ -134,6 +140,19 @@ def test_a_question_that_could_not_be_handed_on_is_asked_elsewhere_though_an_old
         "build", "collect", "collect",
     ]  # fmt: skip
     assert machines.counts == {"moved": 0, "dropped": 0, "again": 2}
+
+
+def test_a_machine_that_answers_that_it_is_unfit_is_refused_and_another_one_is_asked():
+    machines, one = Machines(), station("one")
+    worker = built(machines, one)
+    worker.ask("collect", ORDER)
+    unfit = UnfitMachineError, "Machine one is refused."
+    machines.given = [Answer(0, worker.sent()[0].ticket, False, unfit, 0.0)]
+    assert worker.answer() is CHUNK
+    assert machines.refused == ["Machine one is refused."]
+    assert [method for machine, method in asked(machines) if machine == "spare"] == [
+        "build", "collect",
+    ]  # fmt: skip
 
 
 def timed(name, seconds):

@@ -1,4 +1,4 @@
-"""What a machine runs: Python, this package, the compiled games, the rules, the numeric libraries.
+"""What a machine runs: Python, this package, compiled games, rules, simulators, numeric libraries.
 
 Machines whose numbers could differ must not play for one run, so each is compared with the
 driver's before it gets work. Knows nothing of Ray.
@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import os
 import platform
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import entry_points, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
 import lanista
 from lanista.errors import LanistaError
 from lanista.games import registry
+from lanista.games.contract import GameError
 
 _REMEDY = {
     "python": "install the same Python there",
     "rules": "install the same version of the package there",
+    "simulators": "install the same version of the simulator there",
     "code": "install the same version of the package there",
     "compiled": "build it there from the same sources with the same compiler, or copy the wheel",
     "torch": "install the same version there",
@@ -31,6 +34,11 @@ _REMEDY = {
 }
 _INSTALLED = {"showdown": "package-lock.json"}
 """By simulator: the file that fixes each of its parts."""
+_SIMULATOR_FILES = {
+    "microrts": "lanista.games.microrts.engine",
+    "showdown": "lanista.games.showdown.install",
+}
+"""By simulator: the module that knows which of its files play."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,9 @@ class Identity:
     python: str
     rules: str
     """The rules versions of the games that come with the package."""
+    simulators: str
+    """Of engines and simulators from elsewhere that are installed: a version, or a digest of what
+    plays."""
     code: str
     """Digest of the package's Python files."""
     compiled: str
@@ -52,9 +63,9 @@ class Identity:
     def refusal(self, other: Identity, machine: str) -> str:
         """Return why `machine`, which runs `other`, may not play; nothing: it may."""
         for field in fields(self):
-            mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if field.name == "rules":
-                mine, theirs = _in_common(mine, theirs)
+            mine, theirs = getattr(self, field.name), getattr(other, field.name, "")
+            if field.name in ("rules", "simulators"):
+                mine, theirs = _differing(mine, theirs)
             if mine != theirs:
                 return (
                     f"Machine {machine} is refused: its {_word(field.name)} {_short(theirs)}, and "
@@ -63,18 +74,19 @@ class Identity:
         return ""
 
 
-def _in_common(mine: str, theirs: str) -> tuple[str, str]:
-    """Return the rules of the games that both can make: a simulator may be missing on one."""
-    versions = [dict(word.split(":") for word in rules.split()) for rules in (mine, theirs)]
-    both = [name for name in versions[0] if name in versions[1]]
-    ours, others = (" ".join(f"{name}:{by_name[name]}" for name in both) for by_name in versions)
-    return ours, others
+def _differing(mine: str, theirs: str) -> tuple[str, str]:
+    """Return what both have in other versions: a simulator may be missing on one."""
+    ours, others = (dict(word.split(":") for word in words.split()) for words in (mine, theirs))
+    names = [name for name in ours if others.get(name, ours[name]) != ours[name]]
+    one, other = (" ".join(f"{name}:{has[name]}" for name in names) for has in (ours, others))
+    return one, other
 
 
 def _word(name: str) -> str:
     return {
         "python": "Python is",
         "rules": "games have the rules",
+        "simulators": "simulators are",
         "code": "code of lanista has the digest",
         "compiled": "build of the compiled games has the digest",
         "torch": "torch is",
@@ -96,6 +108,7 @@ def identity() -> Identity:
     return Identity(
         python=platform.python_version(),
         rules=_rules(),
+        simulators=_simulators(),
         code=_digest(folder, [path for path in files if path.suffix == ".py"]),
         compiled=_digest(folder, [path for path in files if path.name.endswith(suffixes)]),
         torch=version("torch"),
@@ -132,6 +145,18 @@ def _rules() -> str:
         listed = Path(registry.__file__).parent / name / file
         versions[name] = hashlib.sha256(listed.read_bytes()).hexdigest()[:12]
     return " ".join(f"{name}:{number}" for name, number in versions.items() if number)
+
+
+def _simulators() -> str:
+    """Return the digest or the version of each engine and simulator that is here, as `name:it`."""
+    versions = {}
+    for name, module in _SIMULATOR_FILES.items():
+        with contextlib.suppress(GameError):  # It is not installed.
+            folder, files = importlib.import_module(module).playing_files()
+            versions[name] = _digest(folder, files)[:12]
+    with contextlib.suppress(PackageNotFoundError):
+        versions["openspiel"] = version("open_spiel")
+    return " ".join(f"{name}:{it}" for name, it in versions.items())
 
 
 def _rules_version(name: str) -> int:

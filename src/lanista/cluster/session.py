@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from lanista.cluster.last_word import LastWord
 from lanista.cluster.reach import await_cluster, latest_cluster, same_place
 from lanista.errors import LanistaError
+from lanista.games import driver_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -258,8 +259,12 @@ def machines(ray: Any) -> dict[str, dict[str, Any]]:
 
 
 def own_environment() -> dict[str, str]:
-    """Return what this process's commands may do, for processes elsewhere that work for it."""
-    return {name: value for name, value in os.environ.items() if name.startswith("LANISTA_")}
+    """Return what this process's commands may do, for processes elsewhere that work for it.
+
+    Python files that ran here must be the same there.
+    """
+    own = {name: value for name, value in os.environ.items() if name.startswith("LANISTA_")}
+    return own | driver_files.environment_for(driver_files.ran_here())
 
 
 def wait_for(condition: Any, seconds: float, pause: float = 0.05) -> bool:

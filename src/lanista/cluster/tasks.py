@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lanista.cluster import session
-from lanista.cluster.identity import Identity, identity
-from lanista.errors import LanistaError
+from lanista.cluster.refusals import Refusals, checker, conditions
+from lanista.errors import LanistaError, UnfitMachineError
 from lanista.games import trust
 
 MOST_DEATHS = 5
@@ -29,6 +29,8 @@ LOOK = 0.5
 """Seconds between two looks at whether to stop."""
 Work = Callable[..., Any]
 Stop = Callable[[], bool]
+Answer = tuple[str, str, bytes]
+"""A machine, why it does not do a task, and otherwise the task's result."""
 
 
 class Tasks(Protocol):
@@ -125,16 +127,18 @@ class LocalTasks:
             context = get_context("forkserver")
             context.set_forkserver_preload([__name__])
             self._pool = ProcessPoolExecutor(self.at_once, mp_context=context)
-        return self._pool.submit(
-            _done, work, arguments, str(Path.cwd()), session.own_environment(), None
-        )
+        return self._pool.submit(_done, work, arguments, str(Path.cwd()), session.own_environment())
 
 
 class RayTasks:
-    """Tasks of Ray on the machines of a cluster, a core each."""
+    """Tasks of Ray on the machines of a cluster, a core each.
+
+    What a machine that is refused was to do is done elsewhere.
+    """
 
     def __init__(self) -> None:
         self._ray = session.connect()
+        self._refusals = Refusals(self._ray)
         self._under_way: dict[Any, int] = {}
         machines = session.machines(self._ray).values()
         self.at_once = max(1, int(sum(machine["cpus"] for machine in machines)))
@@ -142,32 +146,42 @@ class RayTasks:
     def each(
         self, work: Work, arguments: Sequence[tuple[Any, ...]], stop: Stop | None = None
     ) -> Iterator[tuple[int, Any]]:
-        remote = self._ray.remote(num_cpus=1, max_retries=MOST_DEATHS)(_done)
-        where = (str(Path.cwd()), session.own_environment(), identity())
+        remote = self._ray.remote(num_cpus=1, max_retries=MOST_DEATHS)(_shipped())
+        where, needed = (str(Path.cwd()), session.own_environment()), conditions({})
         waiting = list(range(len(arguments)))[::-1]
         while waiting or self._under_way:
             # Not all at once: arguments and results would fill the object store.
             while waiting and len(self._under_way) < 2 * self.at_once:
                 number = waiting.pop()
-                sealed = (work, pickle.dumps(arguments[number]))
-                self._under_way[remote.remote(_opened, sealed, *where)] = number
+                # Sealed also for Ray, whose arrays could be read but not written.
+                sealed = pickle.dumps((work, arguments[number], *where))
+                chosen = remote.options(**self._refusals.options)
+                self._under_way[chosen.remote(needed, sealed)] = number
             done, _ = self._ray.wait(list(self._under_way), num_returns=1, timeout=LOOK)
             if stop is not None and stop():
                 self.close()
                 return
             for reference in done:
-                yield self._under_way.pop(reference), self._result(reference)
+                number = self._under_way.pop(reference)
+                machine, refusal, result = self._answer(reference)
+                if refusal:
+                    self._refusals.add(machine, refusal)
+                    waiting.append(number)
+                else:
+                    yield number, pickle.loads(result)
+            self._refusals.require_others()
 
     def close(self) -> None:
         for reference in self._under_way:
             self._ray.cancel(reference, force=True)
         self._under_way = {}
 
-    def _result(self, reference: Any) -> Any:
+    def _answer(self, reference: Any) -> Answer:
         from ray.exceptions import RayError, RayTaskError
 
         try:
-            return pickle.loads(self._ray.get(reference))
+            answer: Answer = self._ray.get(reference)
+            return answer
         except RayTaskError as error:
             cause = error.cause
             raise (cause if isinstance(cause, LanistaError) else LanistaError(str(error))) from None
@@ -179,26 +193,31 @@ class RayTasks:
             ) from error
 
 
-def _opened(work: Work, sealed: bytes) -> bytes:
-    """Do a task of Ray: arrays that Ray itself carries could be read but not written."""
-    return pickle.dumps(work(*pickle.loads(sealed)))
+def _shipped() -> Callable[[bytes, bytes], Answer]:
+    """Return what does a task of Ray on a machine that meets the conditions; see `checker`."""
+    check = checker()
+
+    def do(needed: bytes, sealed: bytes) -> Answer:
+        machine, refusal = check(needed)
+        if refusal:
+            return machine, refusal, b""
+        from lanista.cluster.tasks import opened
+
+        return machine, *opened(sealed)
+
+    return do
 
 
-def _done(
-    work: Work,
-    arguments: tuple[Any, ...],
-    folder: str,
-    environment: dict[str, str],
-    driver: Identity | None,
-) -> Any:
+def opened(sealed: bytes) -> tuple[str, bytes]:
+    """Do a task of Ray; return why this machine cannot, or the result."""
+    try:
+        return "", pickle.dumps(_done(*pickle.loads(sealed)))
+    except UnfitMachineError as error:
+        return str(error), b""
+
+
+def _done(work: Work, arguments: tuple[Any, ...], folder: str, environment: dict[str, str]) -> Any:
     """Do a task in a process of its own, as the driver would."""
-    if driver is not None and (refusal := driver.refusal(identity(), _machine())):
-        raise LanistaError(refusal)
-    if not Path(folder).is_dir():
-        raise LanistaError(
-            f"Machine {_machine()} has no folder {folder}; run the command in one that all "
-            "machines share."
-        )
     os.chdir(folder)
     os.environ.update(environment)
     os.environ.pop(session.CLUSTER, None)  # A task has no tasks of its own.
@@ -212,10 +231,6 @@ def _one_thread() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     if (torch := sys.modules.get("torch")) is not None:
         torch.set_num_threads(1)
-
-
-def _machine() -> str:
-    return os.uname().nodename if hasattr(os, "uname") else "elsewhere"
 
 
 def _count_deaths(deaths: dict[int, int], numbers: Sequence[int]) -> None:

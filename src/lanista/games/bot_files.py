@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lanista.errors import LanistaError, nearest
 from lanista.foreign import read_regular
-from lanista.games import registry, trust
+from lanista.games import driver_files, registry, trust
 from lanista.games.bots import Player, PythonBot
 from lanista.games.contract import Spec
 
@@ -70,6 +70,7 @@ def bot_with_digest(path: Path, digest: str, spec: Spec, seed: int, name: str) -
 
 def _python(path: Path) -> bytes:
     if not path.is_file():
+        driver_files.refuse_other(path, None)
         raise LanistaError(f"There is no bot file {str(path)!r}.")
     return read_regular(path, trust.MOST_PYTHON, "bot file")
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanista.errors import nearest
 from lanista.foreign import read_regular
-from lanista.games import trust
+from lanista.games import driver_files, trust
 from lanista.games.arguments import read_seed
 from lanista.games.bots import Player
 from lanista.games.contract import Animation, Game, GameError, Spec
@@ -282,6 +282,7 @@ def python_path(name: str) -> Path:
 def python_bytes(path: Path) -> bytes:
     """Return the bytes of a game's Python file, without running it."""
     if not path.is_file():
+        driver_files.refuse_other(path, None)
         raise GameError(f"There is no game file {str(path)!r}.")
     return read_regular(path, trust.MOST_PYTHON, "game file")
 
@@ -323,6 +324,7 @@ def run_python(path: Path, data: bytes, *, foreign: bool = False) -> Any:
     beside it may come from somebody else. What the file raises becomes one sentence.
     """
     trust.refuse_python(path, data, foreign=foreign)
+    driver_files.note(path, data)
     name = f"lanista_file_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     loader = SourceFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from lanista.errors import RefusedError
 from lanista.foreign import is_digest, read_regular
+from lanista.games import driver_files
 
 LIST = "LANISTA_TRUST_FILE"
 """Names the list of what was allowed, in place of the usual one."""
@@ -93,6 +94,7 @@ def refuse_python(path: Path, data: bytes, *, foreign: bool = False) -> None:
 
     `foreign`: it lies in a folder that may come from elsewhere, so a library asks too.
     """
+    driver_files.refuse_other(path, data)
     if not (_guard.on or foreign):
         return
     digest = sha256(data)

@@ -21,6 +21,8 @@ from typing import Any, Literal
 
 from lanista.errors import LanistaError, RefusedError, nearest
 from lanista.files import remove_leftovers, write_text
+from lanista.games.driver_files import environment_for, existing
+from lanista.games.registry import is_python_file, python_path
 from lanista.pipeline.job_processes import LOST, Process, Start, start_here
 from lanista.pipeline.recipes import settings_of
 from lanista.report.curves import Curve, Look
@@ -191,6 +193,7 @@ class Job:
         """Begin the run, or go on with it, in a process that ends with this one."""
         threads = str(self.settings.threads)
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads}
+        environment |= environment_for(existing(_python_files(self.settings)))
         self.process = start([*self.program, *self.command()], self.log, environment, lock)
         self.state, self.why, self.lost = "running", "", False
 
@@ -273,6 +276,12 @@ class Job:
                 yield run
         except UNREADABLE as error:
             raise LanistaError(f"{path} cannot be read: {error}.") from error
+
+
+def _python_files(settings: RunSettings) -> list[Path]:
+    """Return the Python files of the game and of the bots that the settings name."""
+    words = (settings.game, *settings.opponents, *settings.evaluation.bots)
+    return [python_path(word) for word in words if is_python_file(word)]
 
 
 def _ending(log: Path, code: int) -> str:

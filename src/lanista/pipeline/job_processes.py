@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lanista.cluster import session
-from lanista.cluster.identity import Identity, identity
-from lanista.cluster.tasks import cores
+from lanista.cluster.refusals import Refusals, checker, conditions
+from lanista.cluster.tasks import LOOK, cores
 from lanista.errors import LanistaError
 
 LOST = -1000
@@ -73,19 +73,19 @@ def starter_of(threads: int) -> Starter:
     if session.address() is None:
         return Starter(start_here, cores())
     ray = session.connect()
-    machines = session.machines(ray).values()
+    machines, refusals = session.machines(ray).values(), Refusals(ray)
     at_once = sum(int(machine["cpus"]) // threads for machine in machines)
 
     def start(
         command: Sequence[str], log: Path, environment: Mapping[str, str], lock: int
     ) -> Process:
-        return ClusterProcess(ray, threads, command, log.absolute(), environment)
+        return ClusterProcess(ray, refusals, threads, command, log.absolute(), environment)
 
     return Starter(start, max(1, at_once))
 
 
 class ClusterProcess:
-    """A command on some machine of a cluster, which Ray chooses."""
+    """A command on some machine of a cluster, which Ray chooses among those not refused."""
 
     stdin = None
     pid = 0
@@ -93,56 +93,104 @@ class ClusterProcess:
     def __init__(
         self,
         ray: Any,
+        refusals: Refusals,
         threads: int,
         command: Sequence[str],
         log: Path,
         environment: Mapping[str, str],
     ) -> None:
-        self._ray = ray
-        kind = ray.remote(num_cpus=threads, max_restarts=0, max_concurrency=2)(CommandRunner)
-        self._runner = kind.remote(identity(), str(Path.cwd()))
+        self._ray, self._refusals, self._threads = ray, refusals, threads
         own = {name: value for name, value in environment.items() if _is_ours(name)}
-        self._code = self._runner.run.remote(list(command), str(log), own)
+        self._command = (list(command), str(log), own)
+        self._needed = conditions(own)
+        self._signalled: list[int] = []
         self.returncode: int | None = None
+        self._begin()
 
     def poll(self) -> int | None:
-        if self.returncode is None and self._ray.wait([self._code], timeout=0)[0]:
-            self.wait()
+        if self.returncode is None:
+            self._look(0.0)
         return self.returncode
 
     def wait(self) -> int | None:
+        while self.returncode is None:
+            self._look(LOOK)
+        return self.returncode
+
+    def _begin(self) -> None:
+        kind = self._ray.remote(num_cpus=self._threads, max_restarts=0, max_concurrency=2)
+        chosen = kind(_shipped()).options(**self._refusals.options)
+        self._runner = chosen.remote(self._needed, str(Path.cwd()))
+        self._answer = self._runner.run.remote(*self._command)
+        for number in self._signalled:
+            self._runner.signal.remote(number)
+
+    def _look(self, seconds: float) -> None:
+        """Wait so long for the command's end; where a machine is refused, begin it on another."""
+        if not self._ray.wait([self._answer], timeout=seconds)[0]:
+            self._refusals.require_others()
+            return
+        machine, refusal, self.returncode = self._ended()
+        self._ray.kill(self._runner)
+        if refusal:
+            self._refusals.add(machine, refusal)
+            self.returncode = None
+            self._begin()
+
+    def _ended(self) -> tuple[str, str, int]:
+        """Return the machine, why it is refused, and otherwise the exit code."""
         from ray.exceptions import RayActorError, RayTaskError
 
-        if self.returncode is None:
-            try:
-                self.returncode = int(self._ray.get(self._code))
-            except RayTaskError as error:
-                raise LanistaError(str(error.cause)) from None
-            except RayActorError as error:
-                if (raised := session.raised_at_start(error)) is not None:
-                    raise LanistaError(str(raised) or type(raised).__name__) from None
-                self.returncode = LOST
-            self._ray.kill(self._runner)
-        return self.returncode
+        try:
+            answer: tuple[str, str, int] = self._ray.get(self._answer)
+            return answer
+        except RayTaskError as error:
+            raise LanistaError(str(error.cause)) from None
+        except RayActorError as error:
+            if (raised := session.raised_at_start(error)) is not None:
+                raise LanistaError(str(raised) or type(raised).__name__) from None
+            return "", "", LOST
 
     def kill(self) -> None:
         self._ray.kill(self._runner)
 
     def send_signal(self, number: int) -> None:
+        self._signalled.append(int(number))
         self._runner.signal.remote(int(number))
 
 
-class CommandRunner:
-    """Runs one command on its machine; an actor of Ray."""
+def _shipped() -> type[Any]:
+    """Return the actor that runs one command on a machine that meets the conditions.
 
-    def __init__(self, driver: Identity, folder: str) -> None:
-        if refusal := driver.refusal(identity(), os.uname().nodename):
-            raise LanistaError(refusal)
-        if not Path(folder).is_dir():
-            raise LanistaError(
-                f"Machine {os.uname().nodename} has no folder {folder}; run the command in one "
-                "that all machines share."
-            )
+    Ray carries a class that was made in a function by value; see `checker`.
+    """
+    check = checker()
+
+    class Runner:
+        """Runs one command, or says why its machine is refused."""
+
+        def __init__(self, needed: bytes, folder: str) -> None:
+            self.machine, self.refusal = check(needed)
+            if not self.refusal:
+                from lanista.pipeline.job_processes import CommandRunner
+
+                self.commands = CommandRunner(folder)
+
+        def run(self, *command: Any) -> tuple[str, str, int]:
+            code = LOST if self.refusal else self.commands.run(*command)
+            return self.machine, self.refusal, code
+
+        def signal(self, number: int) -> None:
+            if not self.refusal:
+                self.commands.signal(number)
+
+    return Runner
+
+
+class CommandRunner:
+    """Runs one command on its machine, in an actor of Ray."""
+
+    def __init__(self, folder: str) -> None:
         os.chdir(folder)
         self._process: subprocess.Popen[bytes] | None = None
         self._signalled: list[int] = []

@@ -86,8 +86,8 @@ class Rollouts:
     hang_seconds: float | None = None
     """Clusters (launchers ray and ray-threads): a machine that owes an answer and keeps the learner
     waiting for so long is taken for hung, and its part is played elsewhere. Never less than ten
-    times the slowest of the last 50 chunks, and ten times as long until the first chunk has come;
-    none: 120."""
+    times the slowest of the last 50 chunks, or of the last 20 × shards where these are more, and
+    ten times as long until the first chunk has come; none: 120."""
     bot_threads: int | None = None
     """Threads beside the workers in which slow bots of compiled games think, a part of their
     decisions in each. None: the workers ask them themselves. No number depends on it."""

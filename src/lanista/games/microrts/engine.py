@@ -201,6 +201,13 @@ def find_folder() -> Path:
     )
 
 
+def playing_files() -> tuple[Path, list[Path]]:
+    """Return the engine's folder and its files that decide a match: its jars and maps."""
+    folder = find_folder()
+    maps = sorted(path for path in (folder / "maps").rglob("*") if path.is_file())
+    return folder, [*(folder / jar for jar in JARS if (folder / jar).is_file()), *maps]
+
+
 def default_place() -> Path:
     """Return where the engine is looked for unless the environment says otherwise."""
     return Path(sys.prefix) / "share" / "lanista" / "microrts"

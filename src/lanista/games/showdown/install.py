@@ -49,6 +49,13 @@ def find() -> Path:
     return folder
 
 
+def playing_files() -> tuple[Path, list[Path]]:
+    """Return the installed simulator's folder and its files that decide a battle."""
+    folder = find() / "node_modules" / "pokemon-showdown" / "dist"
+    places = [path for part in ("sim", "data", "lib") for path in (folder / part).rglob("*")]
+    return folder, sorted(path for path in places if path.suffix in (".js", ".json"))
+
+
 def find_node() -> str:
     """Return the path of Node."""
     node = shutil.which("node")

@@ -246,7 +246,7 @@ class Fleet:
                 self._failed_start(station, error)
                 continue
             if theirs is not None and (refusal := identity().refusal(theirs, station.address)):
-                self._refuse(station, refusal)
+                self.refuse(station, refusal)
                 continue
             self._accepted[station.machine] = stamp
             station.ready = True
@@ -261,18 +261,22 @@ class Fleet:
         if went and raised is None:
             self.lose(station, type(error).__name__)
             return
-        self._refuse(
+        self.refuse(
             station,
             f"Machine {station.address} is refused: lanista does not start there "
             f"({_named(raised or error)}); install the same version of the package there.",
         )
 
-    def _refuse(self, station: Station, sentence: str) -> None:
+    def refuse(self, station: Station, sentence: str) -> None:
+        """Let go of a machine's actor for good; shards that are there go on elsewhere."""
+        if self._closed or self.stations.get(station.machine) is not station:
+            return
+        station.dead = sentence
         self._refused.add(station.machine)
         del self.stations[station.machine]
         self.ray.kill(station.actor)
         self._plan.notify(sentence)
-        if not self._living():
+        if not session.machines(self.ray).keys() - self._refused:
             raise WorkerError(f"{sentence} No machine is left.")
 
     def _listen(self, station: Station) -> None:

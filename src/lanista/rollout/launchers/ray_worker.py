@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from lanista.errors import UnfitMachineError
 from lanista.rollout.chunks import MachineError
 from lanista.rollout.launchers.plan import Message
 from lanista.rollout.launchers.ray_host import Answer, Question
@@ -63,6 +64,9 @@ class Machines(Protocol):
     def lose(self, station: Station, end: str) -> None:
         """Let go of a machine's actor."""
 
+    def refuse(self, station: Station, sentence: str) -> None:
+        """Let go of a machine's actor for good: the machine has not what the run needs."""
+
     def close(self, last: float) -> None:
         """End all actors by `last` on the clock."""
 
@@ -96,11 +100,9 @@ class RayWorker:
         while True:
             answer = self._fleet.next_answer(self)
             question, wanted = self._open[0]
-            broken = not answer.fine and answer.value[0] is MachineError
             # What could not be handed on is answered before what the shard still plays.
-            if broken and any(answer.ticket == open_one.ticket for open_one, _ in self._open):
-                assert self.station is not None
-                self._fleet.lose(self.station, answer.value[1].strip().splitlines()[-1])
+            ours = any(answer.ticket == unanswered.ticket for unanswered, _ in self._open)
+            if ours and self._machine_failed(answer):
                 continue
             if answer.ticket != question.ticket:
                 self._fleet.counts["dropped"] += 1  # Of a life that is over: it was asked again.
@@ -113,6 +115,16 @@ class RayWorker:
                 self._fleet.send_all()  # Nobody may be asked for a while.
             if wanted:
                 return value
+
+    def _machine_failed(self, answer: Answer) -> bool:
+        """Return whether the machine answered that it cannot play; if so, let go of it."""
+        kind, reason = (None, "") if answer.fine else answer.value
+        assert self.station is not None
+        if kind is MachineError:
+            self._fleet.lose(self.station, reason.strip().splitlines()[-1])
+        elif kind is UnfitMachineError:
+            self._fleet.refuse(self.station, reason)
+        return kind in (MachineError, UnfitMachineError)
 
     def let_go(self) -> None:
         self._open.clear()
