@@ -78,8 +78,14 @@ class Row:
     def command(self, words: Sequence[str] = (), *, gpu: bool = False) -> str:
         """Return the command that stands for ours, told `words` besides, without its budget."""
         command = f"rl --config {self.recipe}" if self.recipe else f"rl --game {self.game}"
-        told = [*self.told, *(self.on_gpu if gpu else ()), *words]
+        told = _each_key_once([*self.told, *(self.on_gpu if gpu else ()), *words])
         return command if not told else f"{command} --set {' '.join(told)}"
+
+
+def _each_key_once(words: Sequence[str]) -> list[str]:
+    """Return words of `--set` without those that a later one of the same key undoes."""
+    last = {word.partition("=")[0]: place for place, word in enumerate(words)}
+    return [words[place] for place in sorted(last.values())]
 
 
 def _nash(*values: float) -> tuple[Mark, ...]:

@@ -506,6 +506,13 @@ def test_the_page_has_a_line_for_each_mark_and_for_each_row() -> None:
     assert rows.row_of("leduc").title not in text
 
 
+def test_the_command_of_a_row_says_each_setting_once_as_it_holds() -> None:
+    words = row_of("arena").command(["rollouts.workers=4", "learning.lr=1e-3"], gpu=True).split()
+    assert words[-2:] == ["rollouts.workers=4", "learning.lr=1e-3"]
+    keys = [word.partition("=")[0] for word in words[words.index("--set") + 1 :]]
+    assert len(keys) == len({*keys}) == 5
+
+
 def test_the_page_names_the_command_that_made_a_curve_and_not_the_rows_of_today() -> None:
     line = {"row": "leduc", "learner": "ours", "seed": 0, "budget": 9.0, **look(2.0, 0.1)}
     assert "| `rl --game leduc` | 9 |" in page([line])
