@@ -377,7 +377,7 @@ NEWER = dict.fromkeys(
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
      "learning.regret", "learning.regret.importance_clip",
-     "learning.q_trace", "learning.importance_clip", "learning.critic_lr",
+     "learning.q_trace", "learning.forecast", "learning.importance_clip", "learning.critic_lr",
      "learning.reference_average", "learning.neurd_step", "learning.fit_steps",
      "learning.critic_steps", "rollouts.opponents.greedy",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")
