@@ -133,9 +133,9 @@ def forward(
 
 
 def _forecast(predicts: Forecast, views: Views, features: Tensor, rows: bool) -> Tensor:
-    after, known = views.batch.following()
+    after, has_next = views.batch.following()
     wrong: Tensor = predicts(features if rows else views.seat.spread(features), after)
-    return torch.where(known, wrong, 0.0)
+    return torch.where(has_next, wrong, 0.0)
 
 
 def _critic_output(critic: Critic, views: Views, features: Tensor, rows: bool) -> Tensor:
