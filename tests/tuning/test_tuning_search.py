@@ -216,6 +216,9 @@ def test_a_plan_is_read_back_and_another_search_is_refused(tmp_path: Path) -> No
     assert saved == PLAN
     same = {"mark": PLAN.mark, "recipe": RECIPE, "trials": 9, "name": "other.yaml"}
     assert resumed(saved, same, tmp_path) == Plan(**{**vars(PLAN), "trials": 9})
+    # A mark that the recipe names by now is not the search's, which has its own.
+    marked = apply_overrides(RECIPE, ["mark=nash_conv<=0.1"])
+    assert resumed(saved, {"recipe": marked}, tmp_path) == PLAN
     with pytest.raises(
         RefusedError, match=r"--mark 'nash_conv<=0.301', and now it is 'score>=0.5'"
     ):
@@ -235,6 +238,8 @@ def test_a_run_is_evaluated_by_the_mark_alone_about_thirty_times_in_its_budget()
     half = plan.run_settings({"rollouts.matches": RECIPE.rollouts.matches // 2}, 1)
     assert half.evaluation.every == 40
     assert (half.evaluation.bots, half.evaluation.exact) == (("random",), "never")
+    marked = Plan(**{**vars(PLAN), "recipe": apply_overrides(RECIPE, ["mark=nash_conv<=0.1"])})
+    assert marked.run_settings({}, 3) == PLAN.run_settings({}, 3)
     # The winner's file has the recipe's own evaluation.
     assert plan.settings({"learning.lr": 0.2}).evaluation == RECIPE.evaluation
 

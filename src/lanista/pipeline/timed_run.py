@@ -161,7 +161,10 @@ def judges_of(mark: Mark, settings: RunSettings) -> tuple[str, ...]:
 
 
 def judged_by(mark: Mark, settings: RunSettings, every: int) -> RunSettings:
-    """Return settings of a run that is evaluated by the mark alone, every so many iterations."""
+    """Return settings of a run that is evaluated by the mark alone, every so many iterations.
+
+    The mark itself is no part of them: runs of a search begun before the recipe named one go on.
+    """
     evaluation = replace(
         settings.evaluation,
         every=min(max(1, every), settings.iterations),
@@ -170,7 +173,7 @@ def judged_by(mark: Mark, settings: RunSettings, every: int) -> RunSettings:
         keep_best=False,
     )
     checkpoints = replace(settings.checkpoints, keep_last=1, keep_every=0)
-    return replace(settings, evaluation=evaluation, checkpoints=checkpoints)
+    return replace(settings, evaluation=evaluation, checkpoints=checkpoints, mark=None)
 
 
 def size_beside(settings: RunSettings, recipe: RunSettings) -> float:

@@ -159,7 +159,8 @@ def load_plan(folder: Path) -> Plan:
 def resumed(saved: Plan, given: Mapping[str, Any], folder: Path) -> Plan:
     """Return a saved plan with what was given again; refuse what makes it another search."""
     if "recipe" in given:
-        for key, before, now in differences(saved.recipe, given["recipe"]):
+        now_given = replace(given["recipe"], mark=saved.recipe.mark)  # The search has its own.
+        for key, before, now in differences(saved.recipe, now_given):
             raise _other_search(folder, f"{key} of the recipe", before, now)
     for name in ("mark", "space", "budget", "seeds", "seed"):
         if name in given and given[name] != getattr(saved, name):
