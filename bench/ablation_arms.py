@@ -183,6 +183,10 @@ ARMS: Mapping[str, Mapping[str, Arm]] = {
         **COMMON,
         **PAST_SELVES,
         **mixes(("heuristic", "outcome", "distilled"), ("distilled",), 1_000_000),
+        "next view predicted": _plain(
+            "learning.terms.forecast=0.1",
+            "learning.forecast=[line species, line owner, where 0, where 1]",
+        ),
         "λ 1": _plain("learning.lam=1.0"),
         "γ 0.98": _plain("learning.gamma=0.98"),
         BOTS: _mixed(),

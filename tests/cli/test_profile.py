@@ -9,6 +9,7 @@ import shlex
 import signal
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from lanista.profile import changes
 from lanista.profile.advice import FORMAT
 from lanista.profile.bottleneck import CENTRAL
 from lanista.profile.measure import Rig
+from lanista.profile.time_to_mark import MarkMeter
 from lanista.rollout.timing import PHASES
 from lanista.runs.settings import load_settings
 
@@ -167,6 +169,30 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(recipe, capsys, words, s
 def test_an_unknown_recipe_is_refused_with_the_nearest(capsys):
     assert run("beastybar-pp") == 2
     assert "beastybar-ppo" in capsys.readouterr().err
+
+
+def test_a_recipe_with_a_mark_is_swept_by_the_time_to_it(recipe, tmp_path, monkeypatch, capsys):
+    """The way is made up: it takes as long as the matches of an iteration are many."""
+
+    def way(meter, settings, seed, goal):
+        meter.measured()
+        seconds = float(settings.rollouts.matches)
+        outcome = SimpleNamespace(seconds=seconds, cost=seconds, best=0.1)
+        return SimpleNamespace(outcome=outcome, updates=60)
+
+    monkeypatch.setattr(changes, "order_of", lambda wall: ["batch"])
+    monkeypatch.setattr(MarkMeter, "_run", way)
+    file = tmp_path / "numbers.json"
+    mark = ["--set", "mark=nash_conv<=0.1", "device=cpu"]
+    assert run(recipe, *QUICK, "--sweep", "--output", str(file), *mark) == 0
+    assert "The recipe takes 16 CPU seconds to nash_conv<=0.1;" in capsys.readouterr().err
+    (trial,) = json.loads(file.read_text())["sweep"]["trials"]
+    assert trial["verdict"] == "not better"
+    assert trial["timed"] == "CPU seconds to nash_conv<=0.1"
+    assert trial["faster"]["value"] == pytest.approx(0.5)
+    # Without what alters the learning there is nothing that a mark would judge.
+    assert run(recipe, *QUICK, "--sweep", "--keep-learning", *mark) == 0
+    assert "The recipe takes" not in capsys.readouterr().err
 
 
 # The page.

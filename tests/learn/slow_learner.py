@@ -36,6 +36,8 @@ class Slow:
     others: dict[str, list[Policy]] = field(default_factory=dict)
     """By name; the portfolio's are several, R-NaD's are the current and the previous one."""
     alpha: float = 1.0
+    forecast: Any = None
+    """Predicts next views from features."""
 
     def __post_init__(self) -> None:
         u = self.unrolls
@@ -47,6 +49,7 @@ class Slow:
         ]
         self.played = [[int(a) for a in row] for row in u.action]
         features = self._features(self.policy, stored=True)
+        self.features = list(features.unbind())
         self.logits = self._rows(self.policy.head(features))
         self.out = self._judged(self.critic, features)
         self.pi = [self.chances(row, self.logits[row]) for row in range(self.count)]

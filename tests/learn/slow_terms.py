@@ -297,6 +297,24 @@ class SlowTerms(Slow):
                 total = total - y * (0.0 if beyond else push)
         return total
 
+    def term_forecast(self) -> Tensor:
+        """Cross-entropy of the bin that each number of the next view is in; 0 without a next."""
+        u = self.unrolls
+        assert u.next_observation is not None
+        (layer,) = self.forecast.layers
+        losses = [torch.zeros((), dtype=torch.float64)] * self.count
+        for lane, rows in enumerate(self.lanes):
+            views = [u.observation[row] for row in rows[1:]]
+            if u.goes_on[lane]:
+                views.append(u.next_observation[lane])
+            for row, view in zip(rows, views, strict=False):
+                entries = layer(self.features[row]).double().view(len(view), 16)
+                # Sixteen bins from -1 to 1, an eighth wide; the outer ones have no end.
+                bins = [min(15, max(0, math.floor((number + 1) * 8))) for number in view.tolist()]
+                logs = [entry.log_softmax(-1)[at] for entry, at in zip(entries, bins, strict=True)]
+                losses[row] = -torch.stack(logs).mean()
+        return self.mean(losses)
+
     def term_value(self) -> Tensor:
         s = self.settings
         if s.critic_output == "outcome":

@@ -11,8 +11,8 @@ from hand_game import POINTING, demonstrated, hands
 
 from lanista.errors import LanistaError
 from lanista.games.contract import Field, Observation
+from lanista.learn.forecast import LAST, Forecast, next_rows
 from lanista.learn.imitation.cloner import Cloner, show
-from lanista.learn.imitation.forecast import LAST, Forecast, next_rows
 from lanista.learn.imitation.settings import Imitation
 from lanista.nets.settings import Network
 from lanista.nets.tokens import token_counts_of
@@ -147,10 +147,21 @@ def test_learning_goes_on_from_its_state_as_if_it_had_not_stopped():
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("nothing", "no field 'nothing'"), ("number", "number")]
-)
-def test_what_cannot_be_predicted_is_refused(name, words):
+def test_a_field_that_is_not_there_is_refused():
     observation = Observation((Field("number"), Field("kind", 1, 3)))
-    with pytest.raises(LanistaError, match=words):
-        Forecast(observation, [name], shows(4))
+    with pytest.raises(LanistaError, match="no field 'nothing'"):
+        Forecast(observation, ["nothing"], shows(4))
+
+
+def test_of_numbers_it_is_the_bin_that_is_predicted():
+    """Sixteen bins from -1 to 1 of the scaled number; what lies outside is in the outer ones."""
+    observation = Observation((Field("kind", 1, 3), Field("points", 4, scale=36)), "int8")
+    forecast = Forecast(observation, ["points"], shows(4))
+    features = torch.randn(1, 4)
+    after = torch.tensor([[1, 0, 36, -40, 5]], dtype=torch.int8)
+    chances = forecast.layers[0](features[0]).view(4, 16).log_softmax(-1)
+    # 0 is the first of the upper half, 5 / 36 lies between 1/8 and 2/8.
+    expected = -sum(chances[entry, at] for entry, at in enumerate([8, 15, 0, 9])) / 4
+    assert float(forecast(features, after).detach()) == pytest.approx(
+        float(expected.detach()), rel=1e-5
+    )

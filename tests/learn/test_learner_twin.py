@@ -32,6 +32,7 @@ WEIGHTS = {
     "portfolio": 0.15,
     "magnet": 0.45,
     "behaviour": 0.6,
+    "forecast": 0.55,
 }
 """Of every term in that update."""
 TERMS = {**WEIGHTS, "entropy": {"kind": "linear", "start": 0.4, "end": 0.0, "steps": 10}}
@@ -52,6 +53,7 @@ SHARED: dict[str, Any] = {
     "portfolio_every": 2,
     "portfolio_size": 2,
     "fixed_point": (3, 6),
+    "forecast": ("observation",),
     "target_average": FOLLOWS,
 }
 Q = {"critic_output": "q"}
@@ -151,6 +153,7 @@ class Watched:
             temperature=1.0 if self.settings.temperature == 1.0 else TEMPERATURE,
             slow_critic=self.slow_critic if self.learner.slow_critic is not None else None,
             others=others,
+            forecast=copy.deepcopy(self.learner.forecast),
             alpha=2 * 2 / 6,  # Two updates into the second iteration, which is six long.
         )
 
@@ -195,7 +198,7 @@ def assert_twins(found: Watched, weights: dict[str, float], only: list[str] | No
     total = torch.stack([weights[name] * loss for name, loss in losses.items()]).sum()
     assert log["loss"] == pytest.approx(float(total.detach()), rel=1e-4)
     total.backward()  # type: ignore[no-untyped-call]
-    for name in ("policy", "critic"):
+    for name in ("policy", "critic", "forecast"):
         expected = gradient(getattr(twin, name))
         for mine, slow in zip(gradient(getattr(found.learner, name)), expected, strict=True):
             scale = max(float(slow.abs().max()), 1e-3)
@@ -210,7 +213,7 @@ def assert_logged(found: Watched, twin: SlowTerms, log: dict[str, float]) -> Non
     """Check the numbers that are logged beside the losses."""
     settings = found.settings
     expected = twin.logged()
-    for name in ("policy", "critic"):
+    for name in ("policy", "critic", "forecast"):
         parts = [part.square().sum() for part in gradient(getattr(twin, name))]
         expected[f"gradient_norm/{name}"] = float(torch.stack(parts).sum().sqrt())
     acted_at = twin.unrolls.update
@@ -255,7 +258,8 @@ def test_a_terms_share_of_the_gradient_is_that_of_its_weighted_loss(case: str) -
     unrolls = found.data(LATER)
     twin = found.twin(unrolls, WEIGHTS)
     log = found.learner.update(unrolls)
-    parameters = [*twin.policy.parameters(), *twin.critic.parameters()]
+    networks = twin.policy, twin.critic, twin.forecast
+    parameters = [parameter for network in networks for parameter in network.parameters()]
     norms = {}
     for name, loss in twin.losses().items():
         parts = torch.autograd.grad(

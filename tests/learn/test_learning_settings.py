@@ -13,6 +13,7 @@ from lanista.learn.settings import Learning
 DEFAULTS = {
     "policy": "ppo",
     "terms": {"policy": 1.0, "value": 0.5, "entropy": 0.01},
+    "forecast": None,
     "lr": 3e-4,
     "temperature": 1.0,
     "adam_betas": (0.9, 0.999),

@@ -46,6 +46,7 @@ CASES: dict[str, dict[str, Any]] = {
     "portfolio": {"terms": {**VALUE, "portfolio": 0.3}, "portfolio_every": 2},
     "stops early": {"target_kl": 1e-4, "epochs": 5},
     "averages": {"average": 0.9},
+    "forecast": {"terms": {**TERMS, "forecast": 0.4}, "forecast": ("bets", "card")},
     "shares now and then": {"term_gradients_every": 2},
 }
 
@@ -93,6 +94,18 @@ def test_unrolls_that_go_on_are_learned_from_alike() -> None:
     for unrolls in streamed:
         assert_logged_alike(plain.update(unrolls), recorded.update(unrolls))
         assert_alike(plain, recorded)
+
+
+def test_what_comes_after_an_unroll_is_predicted_alike() -> None:
+    """PPO works its targets out at once, and still reads the views that come next."""
+    terms = {**VALUE, "forecast": 0.5}
+    run = leduc_run(replace(PLAIN, terms=terms, forecast=("bets",)), unroll_length=2)
+    plain, recorded = run.learner, recording(run.learner)
+    for count in (40, 150, 90):
+        unrolls = run.collector.unrolls(count)
+        assert_logged_alike(plain.update(unrolls), recorded.update(unrolls))
+        assert_alike(plain, recorded)
+    assert unrolls.goes_on.any()
 
 
 def test_a_recurrent_policy_without_references_is_recorded_too() -> None:

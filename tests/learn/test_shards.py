@@ -25,9 +25,9 @@ from lanista.nets.settings import Network
 
 TERMS = {
     "policy": 1.0, "value": 0.5, "entropy": 0.1, "upgo": 0.3, "magnet": 0.2, "behaviour": 0.1,
-    "reference": 0.1, "portfolio": 0.1,
+    "reference": 0.1, "portfolio": 0.1, "forecast": 0.2,
 }  # fmt: skip
-OFTEN = {"portfolio_every": 2, "reference_every": 2, "lr": 0.01}
+OFTEN = {"portfolio_every": 2, "reference_every": 2, "lr": 0.01, "forecast": ("bets",)}
 CASES: dict[str, tuple[dict[str, Any], Network]] = {
     "ppo": ({"policy": "ppo"}, SMALL),
     "ppo in pieces": ({"policy": "ppo", "accumulate": 2, "minibatches": 2, "epochs": 2}, SMALL),

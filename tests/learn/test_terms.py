@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ PULLED = {"anchor_reverse", "anchor_forward", "reference", "portfolio"}
 
 def alone(term: str, **others: Any) -> Run:
     """Return a run whose loss is one term, the policy already off its references."""
+    if term == "forecast":
+        others["forecast"] = ("bets", "public card")
     settings = Learning(terms={term: 1.0}, critic_sees="seat", **others)
     start = None
     if term.startswith("anchor"):
@@ -70,7 +73,7 @@ def test_a_q_critic_is_moved_by_value_and_the_policy_by_its_own_term(loss: Any) 
             assert (size > 1e-4) == (name == moved)
 
 
-@pytest.mark.parametrize("term", ["entropy", "magnet", *sorted(PULLED)])
+@pytest.mark.parametrize("term", ["entropy", "magnet", "forecast", *sorted(PULLED)])
 def test_following_a_pull_makes_its_loss_smaller(term: str) -> None:
     run = alone(term, lr=3e-3)
     logs = [run.learner.update(run.play()) for _ in range(30)]
@@ -88,6 +91,47 @@ def test_behaviour_without_the_acting_chances_is_refused_with_a_sentence() -> No
     run.collector.tape.keep_log_probs = False
     with pytest.raises(LanistaError, match="needs the acting policy's log_probs"):
         run.train(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"terms": {"forecast": 0.1}}, "learning.forecast names no field"),
+        ({"forecast": ("bets",)}, "names bets, and learning.terms has no weight for forecast"),
+    ],
+)
+def test_a_forecast_without_fields_or_weight_is_refused(
+    settings: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(LanistaError, match=sentence):
+        Learning(**settings)
+
+
+def test_a_forecast_of_a_field_that_the_views_lack_is_refused_with_the_nearest() -> None:
+    settings = Learning(terms={"forecast": 0.1}, forecast=("bet",))
+    with pytest.raises(LanistaError, match="did you mean 'bets'"):
+        leduc_run(settings)
+
+
+def test_a_forecast_goes_on_from_its_state_as_if_it_had_not_stopped() -> None:
+    terms = {"policy": 1.0, "value": 0.5, "forecast": 0.5}
+    settings = Learning(terms=terms, forecast=("bets",), critic_lr=1e-3)
+    run, other = leduc_run(settings), leduc_run(settings, seed=4)
+    run.train(2)
+    other.learner.load_state(copy.deepcopy(run.learner.state()))
+    unrolls = run.play()
+    assert run.learner.update(unrolls) == other.learner.update(unrolls)
+    pairs = zip(run.learner.parameters, other.learner.parameters, strict=True)
+    assert all(torch.equal(one, same) for one, same in pairs)
+
+
+def test_without_the_term_there_is_no_forecast_and_no_number_changes() -> None:
+    plain = leduc_run(Learning())
+    assert plain.learner.forecast is None
+    assert "forecast" not in plain.learner.state()
+    weighed = leduc_run(Learning(terms={**Learning().terms, "forecast": 0.5}, forecast=("bets",)))
+    pairs = zip(plain.learner.policy.parameters(), weighed.learner.policy.parameters(), strict=True)
+    assert all(torch.equal(one, same) for one, same in pairs)
 
 
 def test_an_unknown_term_is_refused_and_the_nearest_named() -> None:

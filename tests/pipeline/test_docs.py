@@ -58,7 +58,7 @@ def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch):
                 assert len(database.execute(query).fetchall()) == 6
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_the_settings_on_the_page_train(tmp_path, number):
     text = [*blocks("guides/training.md", "yaml")][number]
     settings = load_settings(yaml.safe_load(text))

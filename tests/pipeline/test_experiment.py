@@ -24,7 +24,7 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.games.driver_files import FILES
 from lanista.league.population import Population
 from lanista.pipeline import experiment as module
-from lanista.pipeline.experiment import Job, jobs_of, load_experiment, run_jobs
+from lanista.pipeline.experiment import Experiment, Job, jobs_of, load_experiment, run_jobs
 from lanista.report.comparison import read_lines
 from lanista.runs.settings import apply_overrides, load_settings
 from lanista.training.loops import loop_of
@@ -71,6 +71,12 @@ def test_arms_and_seeds_are_put_into_the_recipe(tmp_path: Path) -> None:
     plain, fast = found.settings_of("plain", 1), found.settings_of("fast", 2)
     assert (plain.seed, plain.learning.lr) == (1, 0.25)
     assert (fast.seed, fast.learning.lr, fast.iterations) == (2, 0.5, 5)
+
+
+def test_a_run_goes_on_after_its_recipe_has_named_a_mark() -> None:
+    before = Experiment(recipe=load_settings({"game": "kuhn"}), arms={"a": {}})
+    after = Experiment(recipe=load_settings({"game": "kuhn", "mark": "score>=0.6"}), arms={"a": {}})
+    assert after.settings_of("a", 1) == before.settings_of("a", 1)
 
 
 def test_a_run_whose_database_has_no_tables_yet_has_made_no_progress(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from math import comb
 
 import pytest
 
+from lanista.runs.marks import Outcome
 from lanista.runs.settings import RunSettings
 from lanista.tuning.confirm import Arm, beats, rank_test, verdict
-from lanista.tuning.marks import Outcome
 from lanista.tuning.plan import Plan
 
 PLAN = Plan("kuhn-ppo", RunSettings(game="kuhn"), "nash_conv<=0.05", {"learning.lr": "log:1..2"})

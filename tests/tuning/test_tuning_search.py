@@ -20,8 +20,9 @@ import pytest
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.pipeline.experiment import Job, held
+from lanista.pipeline.timed_run import finish
 from lanista.runs.settings import apply_overrides, load_settings
-from lanista.tuning import timed_run
+from lanista.tuning import plan as plans
 from lanista.tuning.confirm import confirm
 from lanista.tuning.plan import Plan, load_plan, resumed
 from lanista.tuning.search import Search
@@ -45,7 +46,7 @@ PLAN = Plan(
 @pytest.fixture(autouse=True)
 def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     program = (sys.executable, str(STAND_IN))
-    monkeypatch.setattr(timed_run, "Job", partial(Job, program=program))
+    monkeypatch.setattr(plans, "Job", partial(Job, program=program))
 
 
 @contextmanager
@@ -107,19 +108,19 @@ def test_a_hopeless_setting_is_stopped_and_a_good_one_runs_with_all_seeds(tmp_pa
 
 
 def test_a_run_ends_when_it_has_reached_the_mark(tmp_path: Path) -> None:
-    run = timed_run.TimedRun(PLAN, "a", {"learning.lr": 0.1}, 1, tmp_path / "a")
+    run = PLAN.timed_run("a", {"learning.lr": 0.1}, 1, tmp_path / "a")
     with held(tmp_path) as lock:
-        timed_run.finish([run], lock, at_once=1, watch=lambda: None)
+        finish([run], lock, at_once=1, watch=lambda: None)
     assert run.outcome.seconds == pytest.approx(0.5)
     assert run.job.state == "done"
     assert run.spent < 0.1 * RECIPE.iterations
     # Looked at again, without a process, it says the same.
-    again = timed_run.TimedRun(PLAN, "a", {"learning.lr": 0.1}, 1, tmp_path / "a")
+    again = PLAN.timed_run("a", {"learning.lr": 0.1}, 1, tmp_path / "a")
     assert again.ended
     assert again.outcome.seconds == run.outcome.seconds
     # Also if a kill came before it was marked as done.
     run.job.mark.unlink()
-    unmarked = timed_run.TimedRun(PLAN, "a", {"learning.lr": 0.1}, 1, tmp_path / "a")
+    unmarked = PLAN.timed_run("a", {"learning.lr": 0.1}, 1, tmp_path / "a")
     assert unmarked.ended
     assert run.job.mark.exists()
 
@@ -128,7 +129,7 @@ def test_a_recipe_that_does_not_run_ends_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = (sys.executable, "-c", "import sys; sys.exit('The deck is not shuffled.')")
-    monkeypatch.setattr(timed_run, "Job", partial(Job, program=broken))
+    monkeypatch.setattr(plans, "Job", partial(Job, program=broken))
     with pytest.raises(LanistaError, match=r"own settings do not run \(.*The deck is not shuffled"):
         searched(tmp_path / "a")
     # Where the recipe lies outside of the space its values are not tried, and others just fail.
@@ -155,7 +156,7 @@ def test_a_killed_search_goes_on_and_loses_what_was_running_alone(tmp_path: Path
         from pathlib import Path
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         import test_tuning_search as tests
-        tests.timed_run.Job = partial(
+        tests.plans.Job = partial(
             tests.Job, program=(sys.executable, {str(STAND_IN)!r}, "--attended")
         )
         tests.searched(Path({str(tmp_path)!r}), tests.LONG)
@@ -215,6 +216,9 @@ def test_a_plan_is_read_back_and_another_search_is_refused(tmp_path: Path) -> No
     assert saved == PLAN
     same = {"mark": PLAN.mark, "recipe": RECIPE, "trials": 9, "name": "other.yaml"}
     assert resumed(saved, same, tmp_path) == Plan(**{**vars(PLAN), "trials": 9})
+    # A mark that the recipe names by now is not the search's, which has its own.
+    marked = apply_overrides(RECIPE, ["mark=nash_conv<=0.1"])
+    assert resumed(saved, {"recipe": marked}, tmp_path) == PLAN
     with pytest.raises(
         RefusedError, match=r"--mark 'nash_conv<=0.301', and now it is 'score>=0.5'"
     ):
@@ -234,6 +238,8 @@ def test_a_run_is_evaluated_by_the_mark_alone_about_thirty_times_in_its_budget()
     half = plan.run_settings({"rollouts.matches": RECIPE.rollouts.matches // 2}, 1)
     assert half.evaluation.every == 40
     assert (half.evaluation.bots, half.evaluation.exact) == (("random",), "never")
+    marked = Plan(**{**vars(PLAN), "recipe": apply_overrides(RECIPE, ["mark=nash_conv<=0.1"])})
+    assert marked.run_settings({}, 3) == PLAN.run_settings({}, 3)
     # The winner's file has the recipe's own evaluation.
     assert plan.settings({"learning.lr": 0.2}).evaluation == RECIPE.evaluation
 

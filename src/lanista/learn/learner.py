@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lanista.data.trajectory import ALL, Unrolls, moved
 from lanista.errors import LanistaError
 from lanista.games.contract import Spec
 from lanista.learn.critic import critic_network, follow_targets, make_critic
+from lanista.learn.forecast import Forecast
 from lanista.learn.loss_terms import LossInputs, Weights, counts, term, weighted
 from lanista.learn.losses import Term
 from lanista.learn.references import References
@@ -97,6 +98,12 @@ class Learner:
         if start is not None:
             self.policy.load_state_dict(start.state_dict())
         self.critic = make_critic(spec, network, settings, self.policy).to(self.device)
+        self.forecast: Forecast | None = None
+        """Predicts next views beside the policy, and is thrown away with the learner."""
+        if settings.needs("forecast"):
+            assert settings.forecast is not None
+            forecast = Forecast(spec.observation, settings.forecast, self.policy.torso)
+            self.forecast = forecast.to(self.device)
         self.average = copy.deepcopy(self.policy) if self._averages else None
         self.references = References(self.policy, settings, anchor=anchor or start)
         averaged = settings.rnad and settings.q_trace is None
@@ -104,7 +111,7 @@ class Learner:
         """R-NaD's averaged critic, whose values its targets are made of. Action values are
         corrected by returns; a critic that lags behind would only make corrections larger."""
         self.descent = Descent(
-            {"policy": self.policy, "critic": self.critic},
+            self._networks,
             settings.adam_betas,
             self.device,
             scaled=settings.precision == "fp16",
@@ -132,6 +139,12 @@ class Learner:
             # In place: the names of the weights stay as they are, and copies are not compiled.
             for module in (self.policy.torso, self.policy.head, self.critic):
                 module.compile()
+
+    @property
+    def _networks(self) -> dict[str, nn.Module]:
+        """All that learns, in the order of the gradient's parts."""
+        networks: dict[str, nn.Module] = {"policy": self.policy, "critic": self.critic}
+        return networks if self.forecast is None else networks | {"forecast": self.forecast}
 
     def _recorder(self) -> RecordedUpdate:
         return RecordedUpdate(self._recorded_step, self.schedules, self.device, self.descent)
@@ -176,7 +189,10 @@ class Learner:
         only = ("value",) if critic_alone else only
         settings, values = self.settings, self.scheduled()
         unrolls = to_device(unrolls, self.device, whole=cut_there(settings, self.network))
-        self.descent.begin(*(values[name] for name in ("lr", "critic_lr") if name in values))
+        rates = [values[name] for name in ("lr", "critic_lr") if name in values]
+        if self.forecast is not None and len(rates) > 1:
+            rates.append(values["lr"])
+        self.descent.begin(*rates)
         self._shard_count = 0
         weights = {
             name: values[name] if only is None or name in only else 0.0 for name in settings.terms
@@ -443,11 +459,11 @@ class Learner:
         views = Views(batch, self.settings)
         precision = PRECISIONS[self.settings.precision]
         networks = self.policy, self.critic, views, precision, self.slow_critic
-        temperature = self._temperature
-        if temperature is None:
-            run = partial(forward, *networks, self.scheduled()["temperature"])
-        else:
-            run = partial(forward, *networks, temperature)
+        temperature: float | Tensor = self.scheduled()["temperature"]
+        if self._temperature is not None:
+            temperature = self._temperature
+        predicts = self.forecast if counts(weights.get("forecast", 0.0)) else None
+        run = partial(forward, *networks, temperature, predicts)
         outputs = self._dropped(run, number) if self._drops else run()
         references = self.references.log_probs(views, self.update_count)
         inputs = loss_inputs(
@@ -555,6 +571,7 @@ class Learner:
             "critic": self.critic.state_dict(),
             "slow_critic": self.slow_critic.state_dict() if self.slow_critic else {},
             "average": self.average.state_dict() if self.average else {},
+            **({"forecast": self.forecast.state_dict()} if self.forecast is not None else {}),
             "references": self.references.state(),
             "optimiser": self.descent.state(),
             "scaler": self.descent.scaler.state_dict(),
@@ -573,6 +590,8 @@ class Learner:
             self.slow_critic.load_state_dict(state["slow_critic"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
+        if self.forecast is not None:
+            self.forecast.load_state_dict(state["forecast"])
         self.references.load_state(state["references"], self.policy)
         self.descent.load_state(state["optimiser"])
         self._forget_recorded()

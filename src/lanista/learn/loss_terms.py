@@ -67,6 +67,8 @@ class LossInputs:
     upgo: Tensor | None = None
     teacher: Tensor | None = None
     """`[N, heads]`: what a teacher would have done; -1 where that says nothing."""
+    forecast: Tensor | None = None
+    """`[N]`: how wrong the seat's next view was predicted; 0 where it has none here."""
     value: Tensor | None = None
     """`[N]`: the critic's value, without gradient."""
     q_advantage: Tensor | None = None
@@ -208,6 +210,12 @@ def teacher(inputs: LossInputs) -> Term:
     return regularisers.teacher_cross_entropy(
         inputs.heads, inputs.log_probs, inputs.teacher, inputs.mask, inputs.everything
     )
+
+
+def forecast(inputs: LossInputs) -> Term:
+    """Over all rows, so that the parts of a step add up: without a next view a row counts 0."""
+    assert inputs.forecast is not None
+    return Term(mean_over(inputs.forecast, inputs.everything), {})
 
 
 def portfolio(inputs: LossInputs) -> Term:

@@ -52,6 +52,9 @@ class Learning:
     """How regrets are sampled and learned, with policy regret; none: as `Regret` has it."""
     terms: Mapping[str, Any] = field(default_factory=_weights)
     """The weight of each term of the loss: a number or a schedule."""
+    forecast: tuple[str, ...] | None = None
+    """What the term forecast predicts: fields of the seat's next view, such as those that show what
+    an opponent did. Of numbers it is the bin."""
     lr: Any = 3e-4
     """Learning rate: a number or a schedule over updates."""
     temperature: Any = 1.0
@@ -183,6 +186,7 @@ class Learning:
         for name in self.terms:
             refuse_unknown_term(name)
         self._refuse_regret()
+        self._refuse_forecast()
         if self.policy == "all_action" and self.critic_output != "q":
             raise LanistaError("policy all_action needs critic_output q.")
         self._refuse_critic()
@@ -224,6 +228,19 @@ class Learning:
                 f"policy regret needs precision fp32, compile off and an eta of 0, and they are "
                 f"{self.precision}, {self.compile} and {self.eta:g}; leave them out."
             )
+
+    def _refuse_forecast(self) -> None:
+        if self.needs("forecast") == bool(self.forecast):
+            return
+        if self.forecast:
+            raise LanistaError(
+                f"learning.forecast names {', '.join(self.forecast)}, and learning.terms has no "
+                "weight for forecast; give that term a weight such as 0.1, or leave it out."
+            )
+        raise LanistaError(
+            "learning.terms has a weight for forecast, and learning.forecast names no field; name "
+            "fields of the game's views there (lanista games GAME shows them)."
+        )
 
     def _refuse_critic(self) -> None:
         if self.q_trace == "joint":

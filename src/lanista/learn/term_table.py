@@ -20,7 +20,7 @@ class LossTerm(Entry):
 
     reads: tuple[str, ...] = ()
     """What it looks at that is not there otherwise: `anchor`, `reference`, `portfolio` among
-    `LossInputs.references`, or `behaviour_log_probs` and `upgo`."""
+    `LossInputs.references`, or `behaviour_log_probs`, `upgo`, `teacher` and `forecast`."""
     filtered: bool = False
     """Learns from valid rows only; the others learn from all."""
 
@@ -54,6 +54,11 @@ LOSSES: Table[LossTerm] = Table(
         ),
         "entropy": LossTerm(
             "entropy bonus: keeps the policy exploring", f"{_TERMS}:entropy", filtered=True
+        ),
+        "forecast": LossTerm(
+            "predicts fields of the seat's next view, which `learning.forecast` names",
+            f"{_TERMS}:forecast",
+            reads=("forecast",),
         ),
     },
     wrap=LossTerm,

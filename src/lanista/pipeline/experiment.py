@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -102,7 +102,8 @@ class Experiment:
         values = {**self.arms[arm], "seed": seed}
         overrides = [f"{key}={json.dumps(value)}" for key, value in values.items()]
         try:
-            return apply_overrides(self.recipe, overrides)
+            # A mark changes no run, so one begun before the recipe named it goes on.
+            return replace(apply_overrides(self.recipe, overrides), mark=None)
         except LanistaError as error:
             raise LanistaError(f"Arm {arm!r}: {error}") from error
 

@@ -13,7 +13,7 @@ from typing import Any
 from lanista.profile.bottleneck import CENTRAL, Wall, place_of
 from lanista.profile.changes import ALTERING
 from lanista.profile.measure import Profile
-from lanista.profile.noise import Outcome, Promise, Spread
+from lanista.profile.noise import Outcome, Promise, Spread, inverse
 from lanista.profile.subject import Subject
 from lanista.profile.sweep import Sweep, Trial
 from lanista.rollout.timing import (
@@ -178,18 +178,25 @@ def trial_row(trial: Trial) -> list[str]:
     both = zip(change.before, change.overrides, strict=True)
     changed = ", ".join(f"{old.replace('=', ' ')} → {new.partition('=')[2]}" for old, new in both)
     pairs = str(trial.faster.n) if trial.faster else "0"
-    return [changed, trial.verdict, altered, trial.why, times(trial.faster), pairs]
+    remarks = [trial.why, f"by {trial.timed}" if trial.timed else ""]
+    remark = "; ".join(filter(None, remarks))
+    return [changed, trial.verdict, altered, remark, times(trial.faster), pairs]
 
 
-def promised(promise: Promise) -> str:
-    """Return what settings are expected to come to."""
+def promised(promise: Promise, than: str = "") -> str:
+    """Return what settings are expected to come to; `than`: what they are compared with."""
     if promise.faster is None:
         return f"{promise.low:,.0f} to {promise.high:,.0f} decisions a second"
-    return f"{promise.low:.2f} to {promise.high:.2f} times as fast"
+    timed = f", by {promise.timed}" if promise.timed else ""
+    return f"{promise.low:.2f} to {promise.high:.2f} times as fast{than}{timed}"
 
 
-def _than(promise: Promise) -> str:
-    return "" if promise.faster is None else " as the recipe"
+def measured_rate(promise: Promise) -> str:
+    """Return `41,200 [40,800, 41,600] decisions a second`, or seconds to the mark."""
+    if not promise.timed:
+        return f"{number(promise.rate)} decisions a second"
+    seconds = inverse(promise.rate)
+    return f"{seconds.value:.3g} [{seconds.low:.3g}, {seconds.high:.3g}] {promise.timed}"
 
 
 def outcome_sentence(outcome: Outcome) -> str:
@@ -207,8 +214,8 @@ def config_text(subject: Subject, sweep: Sweep, where: Mapping[str, Any]) -> str
     lines = [
         f"Found by `lanista profile {subject.recipe} --sweep` on {where['cpu']}, "
         f"{where['cores']} cores, {where['gpu'] or 'no GPU'}.",
-        f"Expected there: {promised(sweep.promise)}{_than(sweep.promise)}.",
-        f"Measured there: {number(sweep.promise.rate)} decisions a second.",
+        f"Expected there: {promised(sweep.promise, ' as the recipe')}.",
+        f"Measured there: {measured_rate(sweep.promise)}.",
     ]
     if sweep.doubt:
         lines.append(f"That was on a busy machine ({sweep.doubt}).")
@@ -297,14 +304,26 @@ def _sweep_json(sweep: Sweep) -> dict[str, Any]:
                 "verdict": trial.verdict,
                 "faster": _spread(trial.faster),
                 "why": trial.why or None,
+                "timed": trial.timed or None,
             }
             for trial in sweep.trials
         ],
         "taken_back": sweep.taken_back,
         "doubt": sweep.doubt or None,
         "settings": plain(sweep.now),
-        "promise": promise and {"rate": _spread(promise.rate), "faster": _spread(promise.faster)},
+        "promise": promise and _promise_json(promise),
         "again": outcome and {"measured": outcome.measured, "held": outcome.holds},
+    }
+
+
+def _promise_json(promise: Promise) -> dict[str, Any]:
+    """Return a promise; what was timed to a mark has seconds to it and no decisions a second."""
+    timed = bool(promise.timed)
+    return {
+        "rate": None if timed else _spread(promise.rate),
+        "seconds_to_mark": _spread(inverse(promise.rate)) if timed else None,
+        "timed": promise.timed or None,
+        "faster": _spread(promise.faster),
     }
 
 

@@ -69,9 +69,11 @@ class Promise:
     """What settings are expected to come to when they are measured again."""
 
     rate: Spread
-    """Decisions a second."""
+    """Decisions a second; of settings that were timed to a mark, one by the seconds to it."""
     faster: Spread | None
     """How many times as fast as before; None: nothing was changed."""
+    timed: str = ""
+    """In what they were timed to a mark, as `CPU seconds to nash_conv<=0.05`; else empty."""
 
     @property
     def low(self) -> float:
@@ -96,11 +98,18 @@ class Outcome:
         return self.measured >= self.promise.low
 
 
-def promise(old: Sequence[float], new: Sequence[float] | None) -> Promise:
+def promise(old: Sequence[float], new: Sequence[float] | None, timed: str = "") -> Promise:
     """Return what pairs of old and new say about the new; without new ones, about the old."""
     if new is None:
         return Promise(spread(old), None)
-    return Promise(spread(new), ratio(old, new))
+    return Promise(spread(new), ratio(old, new), timed)
+
+
+def inverse(rate: Spread) -> Spread:
+    """Return the seconds that one takes at a rate."""
+    bounds = (rate.high, rate.low, rate.next_high, rate.next_low)
+    low, high, next_low, next_high = (1 / bound if bound else math.inf for bound in bounds)
+    return Spread(1 / rate.value, low, high, next_low, next_high, rate.n)
 
 
 def outcome(promised: Promise, old: Sequence[float], new: Sequence[float] | None) -> Outcome:

@@ -101,16 +101,17 @@ def _network_before(recipe: PipelineRecipe, stage: str) -> Network | None:
 
 def prepared(subject: Subject, settings: RunSettings, folder: Path) -> tuple[RunSettings, str]:
     """Return settings ready to be run in `folder`, with its policies there, and what was done."""
-    settings, sentence = _with_stand_ins(subject, settings, folder)
+    settings, sentence = with_stand_ins(subject, settings, folder)
     settings, files = resolve(settings)
     for name, data in files.items():
         write_bytes(folder / FOLDER / name, data)
     return replace(settings, iterations=_ENDLESS), sentence
 
 
-def _with_stand_ins(
+def with_stand_ins(
     subject: Subject, settings: RunSettings, folder: Path
 ) -> tuple[RunSettings, str]:
+    """Return settings in which every policy has a file, and which were made up in `folder`."""
     start, configured = settings.supervised_checkpoint, settings.rollouts.opponents
     stand_ins = _Made(subject, settings, folder)
     opponents = tuple(

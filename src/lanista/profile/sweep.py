@@ -1,7 +1,9 @@
 """Tries changes of a recipe one at a time and keeps those that are faster outside the noise.
 
-Old and new are measured in turns in the same session. What is kept in the end is measured against
-the recipe once more, which gives the promise, and again from the written file, which tests it.
+Where the recipe names a mark, what alters its learning is judged by the time to it, all else by
+decisions a second. Old and new are measured in turns in the same session. What is kept in the end
+is measured against the recipe once more, which gives the promise, and again from the written file,
+which tests it.
 Owns the order of a sweep; how rates are measured it is told.
 """
 
@@ -37,13 +39,16 @@ _SLACK = 0.25
 
 @dataclass
 class Pairs:
-    """Decisions a second of old and new settings, measured in turns."""
+    """Rates of old and new settings, measured in turns: decisions a second, unless `timed`."""
 
     old: list[float] = field(default_factory=list)
     new: list[float] = field(default_factory=list)
     """Empty where there is nothing new to compare."""
     idle: float | None = None
     """Cores that others left to us, at the least."""
+    timed: str = ""
+    """In what the way to a mark was timed, as `CPU seconds to nash_conv<=0.05`; a rate is then one
+    by them. Empty: decisions a second."""
 
 
 class Meter(Protocol):
@@ -66,6 +71,8 @@ class Trial:
     """How many times as fast."""
     why: str = ""
     """Why it was refused or failed, or what makes its numbers doubtful."""
+    timed: str = ""
+    """In what it was timed to the mark; empty: it was judged by decisions a second."""
 
 
 class Watcher:
@@ -86,6 +93,8 @@ class Sweep:
     """The recipe as it is."""
     meter: Meter
     place: Place
+    to_mark: Meter | None = None
+    """Times the way to the recipe's mark, for what alters its learning; None: it names none."""
     keep_learning: bool = False
     """Try only what leaves the learning the same."""
     watcher: Watcher = field(default_factory=Watcher)
@@ -142,7 +151,7 @@ class Sweep:
         self.watcher.trying(", ".join(change.overrides))
         try:
             settings = change.applied(self.now)
-            pairs = self.meter(self.now, settings, give_up=True)
+            pairs = self._meter([change])(self.now, settings, give_up=True)
         except LanistaError as error:
             return Trial(change, "refused", why=str(error)), None
         except (RuntimeError, MemoryError) as error:  # What torch raises, a full device included.
@@ -151,27 +160,36 @@ class Sweep:
         faster = ratio(pairs.old, pairs.new)
         busy = loaded(settings, pairs.idle)
         verdict: Verdict = "not measurable" if busy else "not better"
-        return Trial(change, "kept" if better(faster) else verdict, faster, busy), settings
+        if better(faster):
+            verdict = "kept"
+        return Trial(change, verdict, faster, busy, pairs.timed), settings
+
+    def _meter(self, changes: Sequence[Change]) -> Meter:
+        """Return what judges these changes together."""
+        altered = any(change.alters for change in changes)
+        return self.to_mark if altered and self.to_mark is not None else self.meter
 
     def confirm(self) -> None:
         """Measure what was found against the recipe, for the promise; or take it back."""
         self.watcher.trying("the recipe against what was found")
-        pairs = self.meter(self.first, self.now if self.kept_changes else None)
+        meter, changed = self._meter(self.kept_changes), bool(self.kept_changes)
+        pairs = meter(self.first, self.now if changed else None)
         self.doubt = loaded(self.now, pairs.idle)
-        if not self.kept_changes:
-            self.promise = promise(pairs.old, None)
+        if changed and better(ratio(pairs.old, pairs.new)):
+            self.promise = promise(pairs.old, pairs.new, pairs.timed)
             return
-        if not better(ratio(pairs.old, pairs.new)):
+        if changed:
             self.taken_back, self.now = True, self.first
-            self.promise = promise(pairs.old, None)
-            return
-        self.promise = promise(pairs.old, pairs.new)
+        if pairs.timed:  # What settings that stay are promised is decisions a second.
+            pairs = self.meter(self.first, None)
+        self.promise = promise(pairs.old, None)
 
     def check(self, settings: RunSettings) -> Outcome:
         """Measure settings as read back from a file; return whether the promise held."""
         assert self.promise is not None
         self.watcher.trying("the written settings, to see whether the promise holds")
-        pairs = self.meter(self.first, settings if self.kept_changes else None)
+        meter = self._meter(self.kept_changes)
+        pairs = meter(self.first, settings if self.kept_changes else None)
         self.doubt = loaded(settings, pairs.idle) or self.doubt
         self.outcome = outcome(self.promise, pairs.old, pairs.new or None)
         return self.outcome
@@ -182,6 +200,24 @@ def loaded(settings: RunSettings, idle_cores: float | None) -> str:
     if idle_cores is None or idle_cores >= needed(settings) - _SLACK:
         return ""
     return f"{idle_cores:.1f} cores idle, {needed(settings)} needed"
+
+
+def take_turns(
+    pairs: Pairs,
+    count: int,
+    old: Callable[[], float],
+    new: Callable[[], float],
+    *,
+    give_up: bool,
+) -> None:
+    """Measure pairs of old and new; `give_up` stops at what is plainly slower."""
+    for number in range(count):
+        # Whoever comes second in a pair comes first in the next.
+        both = [(old, pairs.old), (new, pairs.new)]
+        for measure, rates in both if number % 2 == 0 else both[::-1]:
+            rates.append(measure())
+        if give_up and hopeless(pairs.old, pairs.new):
+            return
 
 
 @dataclass(frozen=True)
@@ -209,17 +245,9 @@ class RigMeter:
                 return pairs
             with rig(self.subject, new) as after:
                 after.warm_up(self.seconds / 2)
-                self._take_turns(before, after, pairs, give_up)
+                both = (lambda: self._lap(before, pairs)), (lambda: self._lap(after, pairs))
+                take_turns(pairs, self.pairs, *both, give_up=give_up)
         return pairs
-
-    def _take_turns(self, before: Rig, after: Rig, pairs: Pairs, give_up: bool) -> None:
-        for number in range(self.pairs):
-            # Whoever comes second in a pair comes first in the next.
-            both = [(before, pairs.old), (after, pairs.new)]
-            for run, rates in both if number % 2 == 0 else both[::-1]:
-                rates.append(self._lap(run, pairs))
-            if give_up and hopeless(pairs.old, pairs.new):
-                return
 
     def _lap(self, run: Rig, pairs: Pairs) -> float:
         lap = run.lap(self.seconds)

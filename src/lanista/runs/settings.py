@@ -19,6 +19,7 @@ from lanista.learn.settings import Learning
 from lanista.nets.settings import Network
 from lanista.runs.former_keys import spellings
 from lanista.runs.league_settings import League
+from lanista.runs.marks import parse_mark
 from lanista.runs.rollout_settings import SELF as SELF
 from lanista.runs.rollout_settings import Opponent as Opponent
 from lanista.runs.rollout_settings import Rollouts as Rollouts
@@ -170,6 +171,10 @@ class RunSettings:
     """Where the networks run; auto: on the GPU if there is one."""
     threads: int = 1
     """Threads of torch on the CPU; only one promises the same numbers on every machine."""
+    mark: str | None = None
+    """The strength that the run is for, such as nash_conv<=0.05, score:BOT>=0.6 or score>=0.6:
+    `lanista tune` and `lanista profile --sweep` judge settings by the time to it. Changes no
+    run."""
 
     def __post_init__(self) -> None:
         for name in ("iterations", "learner_updates", "threads"):
@@ -196,6 +201,7 @@ class RunSettings:
             )
         self._refuse_frozen()
         self._refuse_around_regret()
+        self._refuse_mark()
         learners = 1 if self.league is None else len(self.league.learners)
         if learners > 1 and not self.rollouts.alone:
             raise SettingsError(
@@ -296,6 +302,16 @@ class RunSettings:
                     "from the start on; leave it out, or choose another policy loss."
                 )
 
+    def _refuse_mark(self) -> None:
+        """Refuse a mark that nobody reaches, or that a league has no use for."""
+        if self.mark is None:
+            return
+        parse_mark(self.mark, "mark")
+        if self.league is not None:
+            raise SettingsError(
+                f"mark is {self.mark!r}, and a league's strength grows with its pool; leave it out."
+            )
+
     @property
     def opponents(self) -> tuple[str, ...]:
         return tuple(opponent.player for opponent in self.rollouts.opponents)
@@ -351,7 +367,7 @@ def on_cluster(settings: RunSettings) -> tuple[RunSettings, str]:
 
 
 MAY_CHANGE = (
-    "iterations", "evaluation", "checkpoints", "device", "threads", "rollouts.launcher",
+    "iterations", "evaluation", "checkpoints", "device", "threads", "mark", "rollouts.launcher",
     "rollouts.graphs", "rollouts.bot_threads", "rollouts.hang_seconds", "learning.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
@@ -361,7 +377,7 @@ NEWER = dict.fromkeys(
      "learning.minibatches_by_noise", "learning.matchup_floor", "learning.matchup_advantages",
      "rollouts.learn_from_frozen", "league.exploiter_beside", "learning.least_deviation",
      "learning.regret", "learning.regret.importance_clip",
-     "learning.q_trace", "learning.importance_clip", "learning.critic_lr",
+     "learning.q_trace", "learning.forecast", "learning.importance_clip", "learning.critic_lr",
      "learning.reference_average", "learning.neurd_step", "learning.fit_steps",
      "learning.critic_steps", "rollouts.opponents.greedy",
      *(f"{network}.{name}" for network in ("network", "learning.critic_network")

@@ -14,11 +14,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from lanista.pipeline.timed_run import TimedRun, finish
 from lanista.report.curves import median_interval
-from lanista.tuning.marks import Outcome
+from lanista.runs.marks import Outcome
 from lanista.tuning.plan import Plan
 from lanista.tuning.study import Record
-from lanista.tuning.timed_run import TimedRun, finish
 
 CONFIRM = "confirm"
 DEFAULTS = "defaults"
@@ -72,7 +72,7 @@ def confirm(
     if winner.values != plan.defaults:
         values_by_arm[f"trial-{winner.number:03}"] = dict(winner.values)
     runs = [
-        TimedRun(plan, arm, values, seed, folder / CONFIRM / arm)
+        plan.timed_run(arm, values, seed, folder / CONFIRM / arm)
         for seed in plan.fresh_seeds
         for arm, values in values_by_arm.items()
     ]

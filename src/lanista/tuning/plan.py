@@ -18,16 +18,24 @@ import yaml
 
 from lanista.errors import LanistaError, RefusedError
 from lanista.files import write_text
+from lanista.pipeline.experiment import Job
+from lanista.pipeline.timed_run import (
+    LOOKS,
+    Goal,
+    TimedRun,
+    goal_of,
+    judged_by,
+    judges_of,
+    size_beside,
+)
 from lanista.runs.layout import DATABASE
+from lanista.runs.marks import Mark, parse_mark
 from lanista.runs.reader import RunReader
 from lanista.runs.serialise import load, plain
 from lanista.runs.settings import RunSettings, apply_overrides, differences
-from lanista.tuning.marks import Mark, parse_mark, refuse_too_few_matches
 from lanista.tuning.space import Range, own_values, parse_space
 
 PLAN = "tune.yaml"
-LOOKS = 30
-"""How often a run is evaluated within its budget, about."""
 FEWEST_CONFIRMED, MOST_CONFIRMED = 3, 10
 """Seeds: with fewer no difference can be shown, with more the exact test takes long."""
 _PROBED_ITERATIONS = 4
@@ -88,10 +96,12 @@ class Plan:
     @property
     def bots(self) -> tuple[str, ...]:
         """Whom runs are evaluated against."""
-        mark = self.target
-        if mark.exact:
-            return ()
-        return (mark.bot,) if mark.bot else self.recipe.evaluation.bots
+        return judges_of(self.target, self.recipe)
+
+    @property
+    def goal(self) -> Goal:
+        """What its runs are timed by."""
+        return Goal(self.target, self.bots, self.budget, self.untrained)
 
     @property
     def search_seeds(self) -> range:
@@ -110,22 +120,16 @@ class Plan:
     def run_settings(self, values: Mapping[str, Any], seed: int) -> RunSettings:
         """Return the settings of a run to be timed: evaluated by the mark alone, and often."""
         settings = self.settings(values)
-        evaluation = replace(
-            settings.evaluation,
-            every=self._every(settings),
-            exact="always" if self.target.exact else "never",
-            bots=self.bots,
-            keep_best=False,
-        )
-        checkpoints = replace(settings.checkpoints, keep_last=1, keep_every=0)
-        return replace(settings, seed=seed, evaluation=evaluation, checkpoints=checkpoints)
+        return replace(judged_by(self.target, settings, self._every(settings)), seed=seed)
 
     def _every(self, settings: RunSettings) -> int:
         """Return after how many iterations about a LOOKS-th of the budget is spent."""
-        rollouts, own = settings.rollouts, self.recipe.rollouts
-        size = rollouts.unrolls / own.unrolls if own.streaming else rollouts.matches / own.matches
-        every = round(self.budget / LOOKS / (self.iteration_seconds * size or self.budget))
-        return min(max(1, every), settings.iterations)
+        size = size_beside(settings, self.recipe)
+        return round(self.budget / LOOKS / (self.iteration_seconds * size or self.budget))
+
+    def timed_run(self, arm: str, values: Mapping[str, Any], seed: int, folder: Path) -> TimedRun:
+        """Return a run of the recipe with some values put in, on its way to the mark."""
+        return TimedRun(Job(arm, seed, self.run_settings(values, seed), folder), self.goal)
 
     def save(self, folder: Path) -> None:
         """Keep the plan in a search's folder."""
@@ -155,7 +159,8 @@ def load_plan(folder: Path) -> Plan:
 def resumed(saved: Plan, given: Mapping[str, Any], folder: Path) -> Plan:
     """Return a saved plan with what was given again; refuse what makes it another search."""
     if "recipe" in given:
-        for key, before, now in differences(saved.recipe, given["recipe"]):
+        now_given = replace(given["recipe"], mark=saved.recipe.mark)  # The search has its own.
+        for key, before, now in differences(saved.recipe, now_given):
             raise _other_search(folder, f"{key} of the recipe", before, now)
     for name in ("mark", "space", "budget", "seeds", "seed"):
         if name in given and given[name] != getattr(saved, name):
@@ -172,35 +177,18 @@ def _other_search(folder: Path, what: str, before: object, now: object) -> Refus
 
 def checked(plan: Plan) -> Plan:
     """Return the plan with what is measured of its recipe; refuse what could not come to an end."""
-    from lanista.evaluation.evaluator import Evaluator
-    from lanista.games import registry
-
-    recipe, mark = plan.recipe, plan.target
+    recipe = plan.recipe
     if recipe.league is not None:
         raise LanistaError(
             f"{plan.name} trains a league, whose strength grows with its pool; give a recipe with "
             "an rl stage."
         )
-    if not plan.bots and not mark.exact:
-        raise LanistaError(
-            f"--mark is '{mark}', and {plan.name} is evaluated against nobody; name a bot as in "
-            "score:BOT>=0.6."
-        )
     _refuse_impossible(plan)
-    spec = registry.spec_of(recipe.game, seed=recipe.seed, **recipe.game_settings)
-    refuse_too_few_matches(mark, recipe.evaluation.matches, spec.seats)
+    goal = goal_of(plan.target, recipe, plan.budget, by="--mark", called=plan.name)
     with tempfile.TemporaryDirectory() as folder:
         # Whoever cannot be met and what cannot be measured is refused there.
-        measured = replace(plan, iteration_seconds=_iteration_seconds(plan, Path(folder)))
-    if not mark.exact:
-        return measured
-    untrained = Evaluator(measured.run_settings({}, seed=1), spec, Path()).uniform_nash_conv
-    if mark.bound >= untrained:
-        raise LanistaError(
-            f"--mark is '{mark}', and uniform play has a NashConv of {untrained:.4g}: it is "
-            "reached before anything is learned; give a lower number."
-        )
-    return replace(measured, untrained=untrained)
+        seconds = _iteration_seconds(plan, Path(folder))
+    return replace(plan, iteration_seconds=seconds, untrained=goal.untrained)
 
 
 def _refuse_impossible(plan: Plan) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 from lanista.errors import LanistaError
 from lanista.pipeline.experiment import POLL_SECONDS
+from lanista.pipeline.timed_run import TimedRun
 from lanista.tuning.plan import Plan
 from lanista.tuning.study import RUNGS, WHOLE, Record, State, Study
-from lanista.tuning.timed_run import TimedRun
 
 TRIALS = "trials"
 
@@ -86,7 +86,7 @@ class Search:
     def _next_run(self, trial: Trial, lock: int) -> None:
         seed = self.plan.search_seeds[len(trial.runs)]
         folder = self.folder / TRIALS / f"{trial.number:03}"
-        trial.runs.append(TimedRun(self.plan, f"trial {trial.number}", trial.values, seed, folder))
+        trial.runs.append(self.plan.timed_run(f"trial {trial.number}", trial.values, seed, folder))
         trial.runs[-1].job.start(lock)
 
     def _advance(self, trial: Trial, lock: int) -> None:

@@ -19,7 +19,7 @@ from lanista.nets.export_kinds import NEW
 if TYPE_CHECKING:
     from lanista.profile.measure import Profile
     from lanista.profile.subject import Subject
-    from lanista.profile.sweep import Sweep, Trial
+    from lanista.profile.sweep import Meter, Sweep, Trial
 
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
 SECONDS = tyro.conf.arg(metavar="N", help_behavior_hint="(default: 2)")
@@ -32,7 +32,8 @@ class ProfileCommand:
 
     Runs it in a temporary folder, for some seconds at a time: nothing of yours is touched. With
     --sweep it tries changes one at a time, each against the settings before in turns, and keeps
-    those that are faster outside the noise."""
+    those that are faster outside the noise: by decisions a second, and where the recipe names a
+    mark, by the time to it for changes with which something else is learned."""
 
     recipe: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECIPE"), RECIPES]
     """A recipe's name, a settings file or a folder; of a pipeline, its stage that learns."""
@@ -152,12 +153,29 @@ class _Work:
         device = self.profile.device
         place = Place(self.machine["cores"], spec.seats, device, has_bf16(device))
         meter = RigMeter(self.subject, command.seconds, command.repeats, screen.measured)
-        sweep = Sweep(settings, meter, place, command.keep_learning, Watching())
+        to_mark = self._to_mark(device)
+        sweep = Sweep(settings, meter, place, to_mark, command.keep_learning, Watching())
         self.sweep = sweep
         sweep.search(order_of(wall))
         sweep.confirm()
         if command.write_config is not None:
             self._write(sweep, command.write_config)
+
+    def _to_mark(self, device: str) -> Meter | None:
+        """Return what times the way to the recipe's mark, if it names one that is asked for."""
+        from lanista.profile.time_to_mark import MarkMeter
+
+        command, settings, screen = self.command, self.subject.settings, self.screen
+        if settings.mark is None or command.keep_learning:
+            return None
+        meter = MarkMeter(self.subject, device, command.repeats, screen.measured)
+        screen.begin(f"the way to {meter.goal.mark}", 1)
+        seconds = meter.first_way()
+        self._say(
+            f"The recipe takes {seconds:.3g} {meter.unit}; changes with which something else is "
+            "learned are judged by that."
+        )
+        return meter
 
     def _write(self, sweep: Sweep, file: Path) -> None:
         from lanista.files import write_text

@@ -21,11 +21,11 @@ from lanista.errors import LanistaError, RefusedError
 from lanista.time_left import duration
 
 if TYPE_CHECKING:
+    from lanista.pipeline.timed_run import TimedRun
     from lanista.runs.settings import RunSettings
     from lanista.tuning.confirm import Arm
     from lanista.tuning.plan import Plan
     from lanista.tuning.study import Record, Study
-    from lanista.tuning.timed_run import TimedRun
 
 SEARCH = tyro.conf.arg(metavar="KEY=RANGE ...", help_behavior_hint="(repeatable)")
 SET = tyro.conf.arg(name="set", metavar="KEY=VALUE ...", help_behavior_hint="(repeatable)")
@@ -48,7 +48,8 @@ class Tune:
     `lanista rl --game` chooses for it."""
     mark: Annotated[str | None, optional("MARK")] = None
     """What runs are to reach: nash_conv<=X, score:BOT>=X, or score>=X for the mean over the bots
-    they are evaluated against; scores by the lower bound of their interval."""
+    they are evaluated against; scores by the lower bound of their interval. The recipe's own mark
+    unless given."""
     budget: Annotated[str | None, optional("TIME")] = None
     """CPU seconds of training that one run may take, as 90s, 30m or 2h; 60s unless given."""
     trials: Annotated[int | None, optional("N")] = None
@@ -105,10 +106,11 @@ class Tune:
         from lanista.tuning.space import default_space
 
         given = self._given()
-        if "mark" not in given:
-            raise LanistaError("tune needs --mark, such as nash_conv<=0.05 or score:BOT>=0.6.")
         if "recipe" not in given:
             raise LanistaError("tune needs a recipe, or --game GAME.")
+        mark = given.setdefault("mark", given["recipe"].mark)
+        if mark is None:
+            raise LanistaError("tune needs --mark, such as nash_conv<=0.05 or score:BOT>=0.6.")
         if "space" not in given:
             ranges = default_space(given["recipe"])
             given["space"] = {key: str(scope) for key, scope in ranges.items()}
@@ -123,7 +125,7 @@ class Tune:
     def _given(self) -> dict[str, Any]:
         """Return what of a plan the flags give."""
         from lanista.pipeline.budget import read_budget
-        from lanista.tuning.marks import parse_mark
+        from lanista.runs.marks import parse_mark
 
         given: dict[str, Any] = {}
         if self.mark is not None:

@@ -22,7 +22,7 @@ from lanista.data.demonstrations import UNKNOWN, Demonstrations, Indices
 from lanista.data.trajectory import to_tensor
 from lanista.games.contract import Spec
 from lanista.games.streams import uniforms
-from lanista.learn.imitation.forecast import LAST, Forecast, next_rows
+from lanista.learn.forecast import LAST, Forecast, next_rows
 from lanista.learn.imitation.settings import Imitation
 from lanista.learn.learner import BrokenLossError
 from lanista.learn.losses import imitation, outcome_loss, value_loss

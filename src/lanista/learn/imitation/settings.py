@@ -63,8 +63,8 @@ class Imitation:
     gamma: float = 1.0
     """Discount of the value critic's returns; the learning.gamma of the run that takes it over."""
     forecast: tuple[str, ...] = ()
-    """Fields of the seat's next view that are predicted beside the choice, categories such as
-    foe.turn1_move (what an opponent's Pokémon did); an auxiliary loss. None unless named."""
+    """Fields of the seat's next view that are predicted beside the choice, such as foe.turn1_move
+    (what an opponent's Pokémon did), numbers by bins; an auxiliary loss. None unless named."""
     forecast_weight: float = 0.25
     """Weight of that loss."""
     hold_out: float = 0.1

@@ -100,6 +100,22 @@ class Batch:
         shifted = torch.where(place >= 0, index.gather(0, place.clamp(min=0)), -1)
         return Batch(replace(self.unrolls, index=shifted), self.device)  # type: ignore[arg-type]
 
+    def following(self) -> tuple[Tensor, Tensor]:
+        """Return each row's next view `[N, length]`, and `[N]` whether it has one here.
+
+        That is the next row of its unroll, or what comes after one whose match goes on.
+        """
+        unrolls, index = self.unrolls, self.index
+        views = self.tensor("observation")
+        there = torch.cat([index[1:], torch.full_like(index[:1], -1)])
+        if unrolls.next_observation is not None:
+            lane = torch.arange(len(unrolls), device=self.device)
+            last = (index >= 0) & (there < 0) & self.tensor("goes_on")
+            there = torch.where(last, unrolls.decisions + lane, there)
+            views = torch.cat([views, self.tensor("next_observation")])
+        place = self.rows(there + 1) - 1  # Rows that are in no unroll have 0 there.
+        return views.index_select(0, place.clamp(min=0)), place >= 0
+
     def _in_lanes(self, order: NDArray[np.int64], begins: NDArray[np.bool_]) -> Batch:
         """Arrange rows in `order`, a new lane where one `begins` after its predecessor."""
         begins = np.concatenate([[True], begins])

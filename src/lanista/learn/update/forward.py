@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from lanista.data.trajectory import Unrolls, to_tensor
+from lanista.learn.forecast import Forecast
 from lanista.learn.settings import Learning
 from lanista.learn.update.batch import Batch, Kinds, kinds_of
 from lanista.nets.policy import Critic, Policy
@@ -32,6 +33,8 @@ class Forward:
     """`[N]`, without gradient."""
     next_value: Tensor
     """`[B]`, without gradient: at the decision after each unroll, 0 where the match ended."""
+    forecast: Tensor | None = None
+    """`[N]`: how wrong each seat's next view was predicted; 0 where it has none here."""
 
 
 class Views:
@@ -92,13 +95,20 @@ def forward(
     precision: torch.dtype,
     slow_critic: Critic | None = None,
     temperature: float | Tensor = 1.0,
+    predicts: Forecast | None = None,
 ) -> Forward:
-    """Run both networks over all rows; `slow_critic` gives the values where there is one."""
+    """Run both networks over all rows; `slow_critic` gives the values where there is one.
+
+    What `predicts` the next views reads the policy's features.
+    """
     batch = views.batch
     action = batch.tensor("action").long()
     with _autocast(batch.device, precision):
         logits, features = views.policy(policy)
         out = _critic_output(critic, views, features, bool(policy.state_size))
+        forecast = None
+        if predicts is not None:
+            forecast = _forecast(predicts, views, features, bool(policy.state_size))
     logits, out = logits.float(), out.float()
     if not policy.state_size:
         logits = views.seat.spread(logits)
@@ -119,7 +129,13 @@ def forward(
         # what was merely played at another temperature.
         acting = policy.heads.log_probs(logits, views.mask, temperature)
         chosen = policy.heads.joint(acting, action)
-    return Forward(logits, log_probs, acting, chosen, entropy, out, value, next_value)
+    return Forward(logits, log_probs, acting, chosen, entropy, out, value, next_value, forecast)
+
+
+def _forecast(predicts: Forecast, views: Views, features: Tensor, rows: bool) -> Tensor:
+    after, has_next = views.batch.following()
+    wrong: Tensor = predicts(features if rows else views.seat.spread(features), after)
+    return torch.where(has_next, wrong, 0.0)
 
 
 def _critic_output(critic: Critic, views: Views, features: Tensor, rows: bool) -> Tensor:

@@ -82,6 +82,7 @@ def loss_inputs(
         matchup=None if unrolls.matchup is None else batch.tensor("matchup"),
         matchups=unrolls.matchups if isinstance(unrolls, Padded) else None,
         frozen=None if unrolls.frozen is None else batch.tensor("frozen"),
+        forecast=forward.forecast,
         value=forward.value,
         references=references,
         weights=weights,
@@ -142,7 +143,7 @@ def ready_targets(
     targets = acting_targets(settings, Batch(unrolls, device))
     if targets is None:
         return unrolls, {}
-    if not follows_steps(settings):
+    if not (follows_steps(settings) or settings.needs("forecast")):
         nothing: dict[str, Any] = dict.fromkeys(NEXT)
         unrolls = replace(unrolls, **nothing)
     return unrolls, {"advantage": targets.advantage, "value_target": targets.target}

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from lanista.errors import LanistaError
-from lanista.tuning.marks import Look, Mark, outcome_of, parse_mark, refuse_too_few_matches
+from lanista.pipeline.timed_run import refuse_too_few_matches
+from lanista.runs.marks import Look, Mark, outcome_of, parse_mark
 
 NASH = Mark("nash_conv", "", 0.1)
 SCORE = Mark("score", "kiter", 0.6)

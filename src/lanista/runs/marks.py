@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lanista.errors import LanistaError
-from lanista.evaluation.score import wilson
 
 _REMEDY = "write it as nash_conv<=0.05, score:BOT>=0.6 or score>=0.6"
 
@@ -69,47 +68,37 @@ class Mark:
         return min(1.0, max(0.0, (value - self.bound) / (untrained - self.bound)))
 
 
-def parse_mark(text: str) -> Mark:
-    """Return the mark that a text such as `score:kiter>=0.6` names; refuse one nobody reaches."""
+def parse_mark(text: str, name: str = "--mark") -> Mark:
+    """Return the mark that a text such as `score:kiter>=0.6` means; refuse one nobody reaches.
+
+    `name` is what the text was given as.
+    """
     sign = next((sign for sign in ("<=", ">=") if sign in text), "")
     what, _, number = (part.strip() for part in text.partition(sign or "<="))
     measure, colon, bot = (part.strip() for part in what.partition(":"))
     if not (sign and number) or measure not in ("nash_conv", "score") or bool(colon) != bool(bot):
-        raise LanistaError(f"--mark is {text!r}; {_REMEDY}.")
+        raise LanistaError(f"{name} is {text!r}; {_REMEDY}.")
     try:
         bound = float(number)
     except ValueError:
-        raise LanistaError(f"--mark is {text!r}, and {number!r} is no number; {_REMEDY}.") from None
+        raise LanistaError(f"{name} is {text!r}, and {number!r} is no number; {_REMEDY}.") from None
     if measure == "nash_conv":
         if bot or sign != "<=":
-            raise LanistaError(f"--mark is {text!r}; NashConv falls, so {_REMEDY}.")
+            raise LanistaError(f"{name} is {text!r}; NashConv falls, so {_REMEDY}.")
         if not 0 < bound < math.inf:
             raise LanistaError(
-                f"--mark is {text!r}, and NashConv is 0 only at an equilibrium, which no network "
+                f"{name} is {text!r}, and NashConv is 0 only at an equilibrium, which no network "
                 "reaches exactly; give a number above 0."
             )
         return Mark("nash_conv", "", bound)
     if sign != ">=":
-        raise LanistaError(f"--mark is {text!r}; scores rise, so {_REMEDY}.")
+        raise LanistaError(f"{name} is {text!r}; scores rise, so {_REMEDY}.")
     if not 0 < bound < 1:
         raise LanistaError(
-            f"--mark is {text!r}, and a score's lower bound lies between 0 and 1; give a number "
+            f"{name} is {text!r}, and a score's lower bound lies between 0 and 1; give a number "
             "between them."
         )
     return Mark("score", bot, bound)
-
-
-def refuse_too_few_matches(mark: Mark, matches: int, seats: int) -> None:
-    """Refuse a score that not even a policy which wins every match would show."""
-    deals = -(-matches // seats)
-    best = wilson(deals, deals)
-    if mark.exact or best is None or best.low is None or best.low >= mark.bound:
-        return
-    raise LanistaError(
-        f"--mark is '{mark}', and with evaluation.matches {matches} the lower bound of a policy "
-        f"that wins every match is {best.low:.3f}; give a lower mark, or more matches with "
-        "--set evaluation.matches=N."
-    )
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Predicts fields of a seat's next view, such as what the opponent did: an auxiliary loss.
 
 A field of a group is read from the token or cell of its entry, where the torso shows those, and any
-other from the features. The head is thrown away after learning: it shapes the torso, and no policy
-file holds it. Never imports a game.
+other from the features; numbers are predicted in bins. The head is thrown away after learning: it
+shapes the torso, and no policy file holds it. Never imports a game.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from lanista.nets.torsos import Torso
 
 LAST = -1
 """The row after the last of a trajectory."""
+BINS = 16
+"""Into so many equal parts [-1, 1] is cut, in which numbers lie once they are scaled."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,19 @@ class Target:
     """The first of its entries in an observation."""
     first_token: int | None
     """The token of its first entry; None: the features."""
+
+    @property
+    def classes(self) -> int:
+        """How many values an entry can have."""
+        return self.field.classes or BINS
+
+    def values(self, views: Tensor) -> Tensor:
+        """Return what each entry is in these views, `[N, entries]`: a category, or a bin."""
+        entries = views[:, self.start : self.start + self.field.size]
+        if self.field.classes:
+            return entries.long()
+        share = (entries.float() / self.field.scale + 1) / 2
+        return (share * BINS).long().clamp(0, BINS - 1)
 
 
 class Forecast(nn.Module):
@@ -61,15 +76,15 @@ class Forecast(nn.Module):
     def _losses(self, layer: nn.Module, target: Target, features: Tensor, after: Tensor) -> Tensor:
         """Return the loss of every entry of a field, `[N, entries]`."""
         field, first = target.field, target.first_token
-        values = after[:, target.start : target.start + field.size].long()
         if first is None:
             whole: Tensor = layer(features[:, : self.width])
-            logits = whole.view(-1, field.size, field.classes)
+            logits = whole.view(-1, field.size, target.classes)
         else:
             start = self.width + self.token_width * first
             tokens = features[:, start : start + self.token_width * field.size]
             logits = layer(tokens.reshape(-1, field.size, self.token_width))
-        return functional.cross_entropy(logits.movedim(-1, 1).float(), values, reduction="none")
+        logits, values = logits.movedim(-1, 1).float(), target.values(after)
+        return functional.cross_entropy(logits, values, reduction="none")
 
 
 def next_rows(data: Demonstrations, rows: Indices) -> NDArray[np.int64]:
@@ -83,12 +98,9 @@ def _target(observation: Observation, name: str, shown: Mapping[str, int]) -> Ta
     if name not in names:
         raise LanistaError(f"The game's views have no field {name!r}; {nearest(name, names)}")
     field = observation.fields[names.index(name)]
-    if not field.classes:
-        raise LanistaError(f"forecast names {name}, which is a number; name categories alone.")
     first = shown.get(field.group) if field.group else None
     return Target(field, observation.slice_of(name).start, first)
 
 
 def _outputs(target: Target) -> int:
-    field = target.field
-    return field.classes * (1 if target.first_token is not None else field.size)
+    return target.classes * (1 if target.first_token is not None else target.field.size)
