@@ -239,7 +239,7 @@ class Learning:
             )
         raise LanistaError(
             "learning.terms has a weight for forecast, and learning.forecast names no field; name "
-            "fields of the game's views there (lanista games GAME shows them)."
+            "fields of the game's views there (its spec.observation.fields)."
         )
 
     def _refuse_critic(self) -> None:
