@@ -145,7 +145,8 @@ def test_nash_conv_of_a_mixture_of_one_is_that_of_the_policy() -> None:
 @pytest.mark.parametrize(
     "name",
     ["dark_hex(board_size=2)", "dark_hex(board_size=2,gameversion=adh)",
-     "dark_hex(num_rows=3,num_cols=2,gameversion=adh)"],
+     "dark_hex(num_rows=3,num_cols=2,gameversion=adh)",
+     "dark_hex(num_rows=2,num_cols=3,gameversion=adh)"],
 )  # fmt: skip
 def test_nash_conv_is_that_of_openspiel(name: str) -> None:
     pyspiel = pytest.importorskip("pyspiel")
