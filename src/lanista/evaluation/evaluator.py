@@ -310,12 +310,12 @@ class Evaluator:
 
 def _told_slowly(tell: Callable[[str], None]) -> Progress:
     """Pass on what is being done as a sentence, not before it takes long and not too often."""
-    told = time.monotonic()
+    last = time.monotonic()
 
     def progress(what: str, done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _TELL_EVERY:
-            told = time.monotonic()
+        nonlocal last
+        if time.monotonic() - last >= _TELL_EVERY:
+            last = time.monotonic()
             tell(f"NashConv, {what}: {done:,}{f' of {total:,}' if total else ''}.")
 
     return progress
