@@ -1,11 +1,13 @@
 """`lanista exact`: NashConv where it can be computed, a sentence where it cannot."""
 
+import json
 import re
 from dataclasses import replace
 
 import pytest
 import torch
 
+from lanista.cli.common import progress
 from lanista.cli.main import main
 from lanista.games import registry
 from lanista.nets.files.policy_file import save_policy
@@ -72,3 +74,57 @@ def test_a_policy_with_memory_has_none(tmp_path, capsys):
     network = replace(Network(width=8, layers=1), kind="lstm")
     assert main(["exact", saved(tmp_path / "p", "kuhn", network)]) == 2
     assert "cannot tell the probability of every choice" in capsys.readouterr().err
+
+
+HEX = "openspiel:dark_hex(num_rows=2,num_cols=3)"
+
+
+def measured(capsys, *words):
+    """Return the NashConv of uniform play that the command prints for a board."""
+    assert main(["exact", "random", "--game", HEX, *map(str, words)]) == 0
+    return float(re.search(r"NashConv (\S+); 0", capsys.readouterr().out)[1])
+
+
+def change(path, new):
+    """Write another value in place of each that is kept, by its number."""
+    content = json.loads(path.read_text())
+    content["values"] = {
+        key: [new(number, value) for number, value in enumerate(values)]
+        for key, values in content["values"].items()
+    }
+    path.write_text(json.dumps(content))
+
+
+def test_what_is_kept_is_gone_on_from(tmp_path, capsys):
+    path = tmp_path / "kept.json"
+    value = measured(capsys, "--keep", path)
+    assert value == measured(capsys)
+    kept = path.read_text()
+    # Half of it is missing, as after a kill: the rest is worked out.
+    change(path, lambda number, value: value if number % 2 else None)
+    assert measured(capsys, "--keep", path) == value
+    assert path.read_text() == kept
+    # What is kept is not worked out again: with other values there the sum is another.
+    change(path, lambda number, value: value + 0.01)
+    assert abs(measured(capsys, "--keep", path) - value) > 1e-3
+
+
+def test_what_keeps_something_else_is_refused(tmp_path, capsys):
+    path = tmp_path / "kept.json"
+    path.write_text("{}")
+    assert main(["exact", "random", "--game", HEX, "--keep", str(path)]) != 0
+    assert "kept.json" in capsys.readouterr().err
+    assert path.read_text() == "{}"
+
+
+def test_a_long_measure_says_how_far_it_is(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_LINE_EVERY", 0.0)
+    assert main(["exact", "random", "--game", HEX]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    for seat in range(2):
+        told = [
+            re.fullmatch(rf"best response to seat {seat}, pieces: (\S+) of (\S+)", line)
+            for line in lines
+        ]
+        last = [words for words in told if words][-1]
+        assert last[1] == last[2]

@@ -1,5 +1,6 @@
 """`lanista solve`: a policy file from a game's tree, and how that file is used."""
 
+import json
 import re
 from pathlib import Path
 
@@ -44,6 +45,33 @@ def test_the_file_is_evaluated_and_played_like_any_other(
     assert "random" in output.out
     assert "lacks" not in output.err
     assert main(["play", "leduc", "--seats", f"{solved},random", "--matches", "20"]) == 0
+
+
+@pytest.mark.parametrize("game", ["kuhn", "openspiel:kuhn_poker"])
+def test_the_first_seat_of_kuhn_poker_loses_an_eighteenth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], game: str
+) -> None:
+    if game != "kuhn":
+        pytest.importorskip("pyspiel")
+    words = ["solve", game, "--output", str(tmp_path / "p"), "--target", "0.0005"]
+    assert main(words) == 0
+    found = re.search(r"NashConv (\S+) .* seat 0 earns (\S+)", capsys.readouterr().out)
+    assert found is not None
+    assert float(found[1]) <= 0.0005
+    # A seat of such a profile earns what it does at an equilibrium, give or take its NashConv.
+    assert float(found[2]) == pytest.approx(-1 / 18, abs=0.0006)
+
+
+def test_nobody_learns_to_gain_more_from_it_than_its_nash_conv_allows(
+    solved: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.safetensors"
+    words = ["--train-steps", "3000", "--games", "400", "--selection-games", "100", "--cpu"]
+    assert main(["exploit", str(solved), "--unit", "gain", "--output", str(output), *words]) == 0
+    reading = json.loads(Path(f"{output}.json").read_text())["reading"]
+    # Of 0.05 at most, half in either seat.
+    assert reading["low"] < 0.025
+    assert reading["value"] > -5
 
 
 def test_training_does_not_begin_from_it(

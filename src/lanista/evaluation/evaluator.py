@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +39,10 @@ from lanista.games.trees.exact import (
     QUICK_HISTORIES,
     SMALL_GAMES,
     PolicyFunction,
+    Progress,
     exact_nash_conv,
     mixture_nash_conv,
+    refuse_inexact,
 )
 from lanista.nets.files.policy_file import LoadedPolicy, PolicyHeader, policy_bytes
 from lanista.nets.finite import refuse_not_finite
@@ -55,6 +59,8 @@ __all__ = ["FIRST_MATCH", "Encounter", "Evaluator", "Judgement", "probabilities"
 EVALUATION, POOL = "evaluation", "pool"
 """Why an opponent was played: the settings name it, or it is one of the run's own players."""
 _SLOTS = 1024
+_TELL_EVERY = 20.0
+"""Seconds between sentences about an exact measure."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +117,18 @@ class Series:
 class Evaluator:
     """The players that a run's policy is measured with."""
 
-    def __init__(self, settings: RunSettings, spec: Spec, folder: Path) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        spec: Spec,
+        folder: Path,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """`tell` is given a sentence now and then while an exact measure takes long."""
         self.settings, self.spec, self.folder = settings, spec, folder
+        self.tell = tell
         self.notice = ""
         """Why NashConv cannot be measured, where it should be."""
-        self.uniform_nash_conv = 0.0
-        """Of uniform play, where NashConv is measured."""
         self.apart = apart(spec)
         """Whether each has matches of its own; games that do not say so are found out."""
         self.exact = self._can_be_exact()
@@ -137,9 +149,8 @@ class Evaluator:
             if self.settings.network.recurrent:
                 raise GameError("the exact measure takes a policy without memory, not an lstm.")
             histories = MOST_HISTORIES if in_full else QUICK_HISTORIES
-            self.uniform_nash_conv = exact_nash_conv(
+            refuse_inexact(
                 self.settings.game,
-                uniform,
                 histories,
                 self.settings.game_settings,
                 boards=exact_setting == "always",
@@ -151,6 +162,23 @@ class Evaluator:
             self.notice = f"NashConv is not measured: {error}" if in_full else ""
             return False
         return True
+
+    @cached_property
+    def uniform_nash_conv(self) -> float:
+        """Of uniform play, where NashConv is measured."""
+        return self._nash_conv(uniform) if self.exact else 0.0
+
+    def _progress(self) -> Progress | None:
+        """Return what one exact measure tells how far it is."""
+        return None if self.tell is None else _told_slowly(self.tell)
+
+    def _nash_conv(self, policy_fn: PolicyFunction) -> float:
+        return exact_nash_conv(
+            self.settings.game,
+            policy_fn,
+            settings=self.settings.game_settings,
+            progress=self._progress(),
+        )
 
     def measure(
         self,
@@ -171,9 +199,7 @@ class Evaluator:
         values: dict[str, float] = {}
         named = {} if pool_alone else self.players
         if self.exact and not pool_alone:
-            values["exact/nash_conv"] = exact_nash_conv(
-                self.settings.game, probabilities(policy), settings=self.settings.game_settings
-            )
+            values["exact/nash_conv"] = self._nash_conv(probabilities(policy))
             values["uniform/nash_conv"] = self.uniform_nash_conv
         met = named | {word: player for word, player in pool if word not in named}
         if not met:
@@ -240,7 +266,11 @@ class Evaluator:
         """Return NashConv of a player that draws one of some policies before each match."""
         functions = [probabilities(policy) for policy in policies]
         return mixture_nash_conv(
-            self.settings.game, functions, shares, settings=self.settings.game_settings
+            self.settings.game,
+            functions,
+            shares,
+            settings=self.settings.game_settings,
+            progress=self._progress(),
         )
 
     def _mine(self, name: str, policy: Policy, digest: str, update: int) -> PolicyPlayer:
@@ -276,6 +306,19 @@ class Evaluator:
                 return play([Table(game, players)], schedule)
         finally:
             game.close()
+
+
+def _told_slowly(tell: Callable[[str], None]) -> Progress:
+    """Pass on what is being done as a sentence, not before it takes long and not too often."""
+    last = time.monotonic()
+
+    def progress(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _TELL_EVERY:
+            last = time.monotonic()
+            tell(f"NashConv, {what}: {done:,}{f' of {total:,}' if total else ''}.")
+
+    return progress
 
 
 def _paid_alike(results: Results) -> bool:

@@ -161,6 +161,7 @@ class Rig:
         evaluator = Evaluator(
             replace(self.settings, evaluation=few), self.population.spec, self.folder
         )
+        _ = evaluator.uniform_nash_conv  # Measured once a run, at its first evaluation.
         began, cpu = time.perf_counter(), time.process_time()
         for training in self.population.mains:
             evaluator.measure(training.learner.best, self.population.update, name=training.name)

@@ -157,7 +157,7 @@ class _Trainer:
     ) -> None:
         self.run, self.settings, self.population = run, settings, population
         self.observers, self.stop = observers, stop
-        self.evaluator = Evaluator(settings, self.population.spec, run.folder)
+        self.evaluator = Evaluator(settings, self.population.spec, run.folder, observers.message)
         self.champion = Champion()
         self.best = BestKeeper(run, settings)
         self.watch = Watch([*population.trainings])

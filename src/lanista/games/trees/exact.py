@@ -20,7 +20,7 @@ from lanista.games.adapters.openspiel_tree import tree_of_openspiel
 from lanista.games.compiled import CompiledGame
 from lanista.games.contract import GameError
 from lanista.games.python_game import PythonGame
-from lanista.games.trees.boards.games import board_game
+from lanista.games.trees.boards.games import BoardGame, board_game
 from lanista.games.trees.boards.kept_values import KeptValues
 from lanista.games.trees.boards.measure import BoardMeasure
 from lanista.games.trees.boards.measure import Progress as Progress
@@ -114,17 +114,45 @@ def exact_nash_conv(
     some seconds or minutes. `progress` is told of what takes long, and a file `kept` has what was
     computed so far, to go on from.
     """
-    board = board_game(game_name)
-    if board is None or any((settings or {}).values()):
+    board = _board(game_name, settings)
+    if board is None:
         tree = information_tree(game_name, settings, most_histories, _walked_so_far(progress))
         return nash_conv(tree, profile_of(tree, policy_fn))
+    _refuse_large(board, most_histories, boards)
+    return _measure(game_name).nash_conv(
+        _checking(policy_fn), progress=progress, kept=KeptValues(kept)
+    )
+
+
+def refuse_inexact(
+    game_name: str,
+    most_histories: int = MOST_HISTORIES,
+    settings: Mapping[str, Any] | None = None,
+    boards: bool = True,
+) -> None:
+    """Refuse a game that `exact_nash_conv` would refuse; a tree is kept for its next call."""
+    board = _board(game_name, settings)
+    if board is None:
+        information_tree(game_name, settings, most_histories)
+    else:
+        _refuse_large(board, most_histories, boards)
+
+
+def _board(game_name: str, settings: Mapping[str, Any] | None) -> BoardGame | None:
+    """Return the board with hidden marks that a game is, if it is one."""
+    return None if any((settings or {}).values()) else board_game(game_name)
+
+
+def _refuse_large(board: BoardGame, most_histories: int, boards: bool) -> None:
     if not boards and sum(board.rules.histories()) > most_histories:
         raise GameError(
-            f"{game_name} has more than {most_histories:,} histories, and NashConv is measured "
+            f"{board.name} has more than {most_histories:,} histories, and NashConv is measured "
             "where that is asked for: by `lanista exact`, or with evaluation.exact always."
         )
-    ask = lambda rows, mask: checked(policy_fn(rows, mask), mask)  # noqa: E731
-    return _measure(game_name).nash_conv(ask, progress=progress, kept=KeptValues(kept))
+
+
+def _checking(policy_fn: PolicyFunction) -> PolicyFunction:
+    return lambda rows, mask: checked(policy_fn(rows, mask), mask)
 
 
 def _walked_so_far(progress: Progress | None) -> Report | None:
@@ -151,6 +179,7 @@ def mixture_nash_conv(
     shares: Sequence[float],
     most_histories: int = MOST_HISTORIES,
     settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> float:
     """Return NashConv where every seat draws one of some policies before a match, by its share.
 
@@ -162,7 +191,10 @@ def mixture_nash_conv(
             f"{len(policies)} policies are mixed by the shares {list(shares)}; give each a share, "
             "none below 0, that sum to 1."
         )
-    tree = information_tree(game_name, settings, most_histories)
+    if _board(game_name, settings) is not None:
+        functions = [_checking(policy_fn) for policy_fn in policies]
+        return _measure(game_name).mixture_nash_conv(functions, shares, progress=progress)
+    tree = information_tree(game_name, settings, most_histories, _walked_so_far(progress))
     mixed = [np.zeros(int(seat.first[-1])) for seat in tree.seats]
     for policy_fn, share in zip(policies, shares, strict=True):
         if share > 0:

@@ -15,7 +15,14 @@ from lanista.games.trees.boards.measure import BoardMeasure, best_response_value
 from lanista.games.trees.boards.rules import BoardRules
 from lanista.games.trees.boards.seat_tree import BoardSeatTree
 from lanista.games.trees.boards.walk import BoardWalk
-from lanista.games.trees.exact import exact_nash_conv, nash_conv, profile_of
+from lanista.games.trees.exact import (
+    exact_nash_conv,
+    mixture_nash_conv,
+    nash_conv,
+    profile_of,
+    seat_gains,
+)
+from lanista.games.trees.sequence_form import best_value, realise
 
 LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
 
@@ -101,12 +108,45 @@ def test_states_with_a_choice_are_those_of_the_slow_twin(abrupt: bool) -> None:
         assert {row.tobytes() for row in rows} == {row.tobytes() for row in slow.rows[choice]}
 
 
+@pytest.mark.parametrize("abrupt", [False, True])
+def test_nash_conv_of_a_mixture_is_that_of_the_slow_twin(abrupt: bool) -> None:
+    game = five_cells(three_in_a_row, abrupt, draws=True)
+    policies, shares = [random_policy(1), first_cell, random_policy(2)], [0.5, 0.2, 0.3]
+    tree = twin(game, three_in_a_row).tree()
+    profiles = [profile_of(tree, policy) for policy in policies]
+    plans = [
+        sum(
+            share * realise(seat.parent, seat.first, profile[number])
+            for share, profile in zip(shares, profiles, strict=True)
+        )
+        for number, seat in enumerate(tree.seats)
+    ]
+    # What one seat earns the other loses, so that gains are what both best responses earn.
+    slow = sum(
+        best_value(seat.parent, seat.first, seat_gains(tree, plans, number))
+        for number, seat in enumerate(tree.seats)
+    )
+    mean = lambda rows, mask: sum(  # noqa: E731
+        share * policy(rows, mask) for share, policy in zip(shares, policies, strict=True)
+    )
+    found = BoardMeasure(game).mixture_nash_conv(policies, shares, 1)
+    assert found == pytest.approx(slow, abs=1e-12)
+    assert abs(found - BoardMeasure(game).nash_conv(mean, 1)) > 1e-3
+
+
+def test_nash_conv_of_a_mixture_of_one_is_that_of_the_policy() -> None:
+    name = "openspiel:dark_hex(board_size=2)"
+    found = mixture_nash_conv(name, [random_policy(4), random_policy(5)], [0.0, 1.0])
+    assert found == pytest.approx(exact_nash_conv(name, random_policy(5)), abs=1e-12)
+
+
 # OpenSpiel's name of a classical state tells how often both tried, but not since when, so that on
 # larger classical boards a seat forgets; those of abrupt games and of 2 x 2 boards tell all.
 @pytest.mark.parametrize(
     "name",
     ["dark_hex(board_size=2)", "dark_hex(board_size=2,gameversion=adh)",
-     "dark_hex(num_rows=3,num_cols=2,gameversion=adh)"],
+     "dark_hex(num_rows=3,num_cols=2,gameversion=adh)",
+     "dark_hex(num_rows=2,num_cols=3,gameversion=adh)"],
 )  # fmt: skip
 def test_nash_conv_is_that_of_openspiel(name: str) -> None:
     pyspiel = pytest.importorskip("pyspiel")

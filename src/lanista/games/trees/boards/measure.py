@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
@@ -49,9 +49,36 @@ class BoardMeasure:
 
         What is `kept` is not walked again.
         """
-        report = progress or (lambda what, done, total: None)
-        kept = kept or KeptValues()
+        report = progress or _silence
         keys = [self._ask(tree, policy, report) for tree in self.trees]
+        return self._gained(keys, threads, report, kept or KeptValues())
+
+    def mixture_nash_conv(
+        self,
+        policies: Sequence[Probabilities],
+        shares: Sequence[float],
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> float:
+        """Return NashConv where every seat draws one of some policies before a match, by its share.
+
+        A seat remembers all its tries, so it may as well draw at each of them, by how likely each
+        policy comes there (Kuhn, 1953).
+        """
+        report = progress or _silence
+        for tree in self.trees:
+            plan = np.zeros(tree.edge_count)
+            for policy, share in zip(policies, shares, strict=True):
+                self._ask(tree, policy, report)
+                tree.add_plan(share, plan)
+            tree.play_plan(plan)
+        keys = [f"mixture, seat {tree.seat}" for tree in self.trees]
+        return self._gained(keys, threads, report, KeptValues())
+
+    def _gained(
+        self, keys: Sequence[str], threads: int, report: Progress, kept: KeptValues
+    ) -> float:
+        """Return what both seats could gain from how the trees are played."""
         # What a seat earns the other loses, so that gains add up to what the responses earn.
         value = sum(
             best_response_value(tree, threads or cores(), report, kept, key)
@@ -74,6 +101,10 @@ class BoardMeasure:
             digest.update(probability.data)
             report(f"policy of seat {tree.seat}, information states", stop, tree.states)
         return digest.hexdigest()
+
+
+def _silence(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
 
 
 def best_response_value(

@@ -83,6 +83,48 @@ cdef class BoardSeatTree:
                     left &= left - 1
                     at += 1
 
+    def add_plan(self, double share, double[::1] plan):
+        """Add to each edge how likely the seat, as it plays now, comes to it, times a share.
+
+        As likely as far as that is up to the seat: what the other does is left out.
+        """
+        cdef BoardRules rules = self.rules
+        cdef double[::1] reach = np.empty(self.states)
+        cdef uint32_t state, at, edge
+        with nogil:
+            for state in range(self.states):
+                reach[state] = share
+                if state:
+                    at = self.parent[state]
+                    edge = self.first[at] + rules.sizes[
+                        untried(self, rules, at) & ((1 << self.tried[state]) - 1)]
+                    reach[state] = reach[at] * self.edges[edge].probability
+                for edge in range(self.first[state], last_edge(self, rules, state)):
+                    plan[edge] += reach[state] * self.edges[edge].probability
+
+    def play_plan(self, const double[::1] plan):
+        """Play so that each edge is as likely as `plan` says; all alike where it never comes."""
+        cdef BoardRules rules = self.rules
+        cdef uint32_t state, edge, first, last
+        cdef double total
+        with nogil:
+            for state in range(self.states):
+                first, last, total = self.first[state], last_edge(self, rules, state), 0
+                for edge in range(first, last):
+                    total += plan[edge]
+                for edge in range(first, last):
+                    self.edges[edge].probability = (
+                        plan[edge] / total if total > 0 else 1.0 / (last - first))
+
+
+cdef inline uint32_t untried(BoardSeatTree tree, BoardRules rules, uint32_t state) noexcept nogil:
+    return rules.board & ~<uint32_t>(tree.marks[state] | tree.known[state])
+
+
+cdef inline uint32_t last_edge(BoardSeatTree tree, BoardRules rules, uint32_t state) noexcept nogil:
+    """Return where a state's edges end."""
+    return tree.first[state] + rules.sizes[untried(tree, rules, state)]
+
 
 cdef void other_moves(
     BoardRules rules, int seat, uint32_t marks, const Belief* before, Belief* after, int attempts
