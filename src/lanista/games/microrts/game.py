@@ -207,9 +207,14 @@ class MicroRTS(Results):
 
     def _advance(self, slots: NDArray[np.int64]) -> Ints:
         """Play matches on until somebody is asked or they are over."""
-        self.reward[slots] = np.where(self._answered[slots], 0, self.reward[slots])
-        self.shaping[slots] = np.where(self._answered[slots], 0, self.shaping[slots])
-        prepared_by_slot = {slot: self._take_orders(slot) for slot in slots.tolist()}
+        answered = self._answered[slots]
+        self.reward[slots] = np.where(answered, 0, self.reward[slots])
+        self.shaping[slots] = np.where(answered, 0, self.shaping[slots])
+        orders = np.where(answered[:, :, None], self._answers[slots], WAIT)
+        prepared_by_slot = {
+            int(slots[row]): self._take_orders(int(slots[row]), orders[row])
+            for row in np.flatnonzero(orders.any((1, 2))).tolist()
+        }
         self._answered[slots] = False
         moving, ended = slots, [slots[:0]]
         ticks = np.ones(len(slots), np.int64)
@@ -225,22 +230,13 @@ class MicroRTS(Results):
         self._shape(slots)
         return np.sort(np.concatenate(ended)).astype(np.int32)
 
-    def _take_orders(self, slot: int) -> list[Any]:
-        """Note what a match's seats have answered; return it as the engine takes it."""
-        match = self._started(slot)
-        seats = self._answered[slot].nonzero()[0].tolist()
-        answers = {seat: self._answers[slot, seat] for seat in seats}
-        for seat, answer in answers.items():
-            cells = answer.nonzero()[0]
-            choices = answer[cells].tolist()
-            match.orders += [
-                (match.turn, seat, cell, choice)
-                for cell, choice in zip(cells.tolist(), choices, strict=True)
-            ]
-        orders_by_seat = self.boards.give(slot, answers)
-        return [
-            match.engine.prepare(seat, orders) for seat, orders in orders_by_seat.items() if orders
-        ]
+    def _take_orders(self, slot: int, answers: NDArray[np.int16]) -> list[Any]:
+        """Note what a match's seats have ordered, `[seats, cells]`, and prepare the engine's."""
+        match, (seat, cell) = self._started(slot), answers.nonzero()
+        orders = np.stack([seat, cell, answers[seat, cell]], 1).tolist()
+        match.orders += [(match.turn, seat, cell, choice) for seat, cell, choice in orders]
+        orders_by_seat = self.boards.give(slot, dict(enumerate(answers)))
+        return [match.engine.prepare(*seated) for seated in orders_by_seat.items() if seated[1]]
 
     def _play(
         self, slots: NDArray[np.int64], ticks: NDArray[np.int64], prepared: dict[int, list[Any]]
