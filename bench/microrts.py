@@ -151,10 +151,10 @@ class Clock:
             setattr(thing, name, self._timed(phase, getattr(thing, name)))
 
     def _timed(self, phase: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
             began = time.process_time()
             try:
-                return method(*arguments)
+                return method(*arguments, **named)
             finally:
                 self.spent[phase] += time.process_time() - began
 

@@ -62,6 +62,8 @@ class Boards:
         """What is legal, in each seat's own view."""
         self.asks = np.zeros((slots, SEATS), np.bool_)
         """Whether a seat has a choice at all."""
+        self.spare = np.zeros((slots, SEATS), np.int64)
+        """What is in store less what orders under way will cost."""
         self._durations = _durations(units)
         self._attacks = _attacks(units)
         self._targets = targets(side)
@@ -71,7 +73,7 @@ class Boards:
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """Return everything that belongs to slots."""
         whole = (self.units_now, self.stock, self.time, self.order, self.until, self.aim)
-        return (*whole, self.mask, self.asks)
+        return (*whole, self.mask, self.asks, self.spare)
 
     def begin(self, slot: int) -> None:
         """Forget what was played in a slot."""
@@ -79,10 +81,18 @@ class Boards:
         self.until[slot] = self.order[slot] = 0
         self.aim[slot] = -1
 
-    def pass_tick(self, slot: int) -> bool:
-        """Move the clock on; return whether an order is done, without which nothing changes."""
-        self.time[slot] += 1
-        return bool((self.until[slot] == self.time[slot]).any())
+    def quiet_ticks(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return in how many ticks the next order is done, or the match is at its longest."""
+        until, now = self.until[slots], self.time[slots]
+        ends = np.where(until > now[:, None], until, self.longest).min(1)
+        ticks: NDArray[np.int64] = np.minimum(ends, self.longest) - now
+        return ticks
+
+    def pass_ticks(self, slots: NDArray[np.int64], ticks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Move clocks on; return where an order is done now, without which nothing changes."""
+        self.time[slots] += ticks
+        done: NDArray[np.bool_] = (self.until[slots] == self.time[slots, None]).any(1)
+        return done
 
     def take(self, slot: int, board: NDArray[Any], stock: tuple[int, int]) -> None:
         """Take over what the engine shows after a tick."""
@@ -112,22 +122,14 @@ class Boards:
         earlier one of the same seat (the same cell, or more than there is in store) is a wait.
         Where both seats want one cell, both units lose the time of the shorter order.
         """
-        reserved, spare = self._reserved(slot)
         orders_by_seat = {
-            seat: self._accept(slot, seat, row, reserved, spare) for seat, row in answers.items()
+            seat: self._accept(slot, seat, answer) for seat, answer in answers.items()
         }
-        order_by_target = [
-            {int(self._targets[at]): at for at in orders_by_seat.get(seat, ()) if _enters(at[1])}
-            for seat in range(SEATS)
-        ]
         for orders in orders_by_seat.values():
             for cell, choice in orders:
                 self._note(slot, cell, choice, self._duration(slot, cell, choice))
-        for cell in order_by_target[0].keys() & order_by_target[1].keys():
-            pair = [order_by_target[seat][cell] for seat in range(SEATS)]
-            lost = min(self._duration(slot, *order) for order in pair)
-            for at, _ in pair:
-                self._note(slot, at, WAIT, lost)
+        if all(orders_by_seat.get(seat) for seat in range(SEATS)):
+            self._stop_where_both_enter(slot, orders_by_seat)
         return orders_by_seat
 
     def observe(self, slots: NDArray[Any], seats: NDArray[Any]) -> NDArray[np.uint8]:
@@ -164,36 +166,38 @@ class Boards:
             out[row[who], self.aim[slots[row[who]], cell[who]]] |= bit
         return np.take_along_axis(out, view, 1)
 
-    def _reserved(self, slot: int) -> tuple[set[int], NDArray[np.int64]]:
-        """Return the cells that orders under way will enter, and each side's free resources."""
-        busy = np.flatnonzero(self.order[slot])
-        spare = self.stock[slot].copy()
-        reserved = set()
-        for cell in busy.tolist():
-            choice = int(self.order[slot, cell])
-            if _enters(choice):
-                reserved.add(int(self.aim[slot, cell]))
-            if _makes(choice):
-                spare[self.units_now[slot, OWNER, cell] - 1] -= self.units.cost[_made(choice)]
-        return reserved, spare
+    def _accept(self, slot: int, seat: int, answer: NDArray[Any]) -> Orders:
+        """Return a seat's orders without those that clash with earlier ones.
 
-    def _accept(
-        self, slot: int, seat: int, answer: NDArray[Any], reserved: set[int], spare: Any
-    ) -> Orders:
-        mine, resources, orders = set(reserved), int(spare[seat]), []
-        for at in np.flatnonzero(answer).tolist():
+        Cells that orders under way will enter are no legal choice, so only its own count here.
+        """
+        entered: set[int] = set()
+        left, orders = int(self.spare[slot, seat]), []
+        for at in answer.nonzero()[0].tolist():
             cell, choice = int(self._views[seat, at]), int(answer[at])
             if seat:
                 choice = int(TURNED[choice])
             if _enters(choice):
                 target = int(self._targets[cell, choice])
                 cost = int(self.units.cost[_made(choice)]) if _makes(choice) else 0
-                if target in mine or cost > resources:
+                if target in entered or cost > left:
                     continue
-                mine.add(target)
-                resources -= cost
+                entered.add(target)
+                left -= cost
             orders.append((cell, choice))
         return orders
+
+    def _stop_where_both_enter(self, slot: int, orders_by_seat: dict[int, Orders]) -> None:
+        """Let both units lose the time of the shorter order where both seats want one cell."""
+        order_by_target = [
+            {int(self._targets[at]): at for at in orders_by_seat[seat] if _enters(at[1])}
+            for seat in range(SEATS)
+        ]
+        for target in order_by_target[0].keys() & order_by_target[1].keys():
+            pair = [order_by_target[seat][target] for seat in range(SEATS)]
+            lost = min(self._duration(slot, *order) for order in pair)
+            for cell, _ in pair:
+                self._note(slot, cell, WAIT, lost)
 
     def _note(self, slot: int, cell: int, choice: int, ticks: int) -> None:
         self.order[slot, cell] = choice
@@ -221,7 +225,8 @@ class Boards:
     def _legal_of(self, slots: Any, row: Any, slot: Any, cell: Any, seat: Any) -> NDArray[Any]:
         """Return `[units, choices]` for units that stand in `cell` of `slot`."""
         units, at = self.units, self._targets[cell]
-        empty, spare = self._open(slots)
+        empty, self.spare[slots] = self._open(slots)
+        spare = self.spare[slot, seat]
         kind = self.units_now[slot, KIND, cell]
         load = self.units_now[slot, LOAD, cell]
         there = self.units_now[slot[:, None], KIND, at]
@@ -238,7 +243,7 @@ class Boards:
             legal[:, first : first + 4] = may[:, None] & good[:, first : first + 4]
         for unit in range(len(MADE)):
             first = MAKE + 4 * unit
-            can = units.makes[kind, BASE + unit] & (spare[row, seat] >= units.cost[BASE + unit])
+            can = units.makes[kind, BASE + unit] & (spare >= units.cost[BASE + unit])
             legal[:, first : first + 4] = can[:, None] & room[:, first : first + 4]
         legal[:, ATTACK:] = self._attacks[kind] & (whose[:, ATTACK:] == 2 - seat[:, None])
         return legal

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -108,15 +109,16 @@ class EngineMatch:
             engine.array_of(rows), self.state, engine.table, seat, 2 * REACH + 1
         ).m_a
 
-    def tick(self, prepared: list[Any]) -> bool:
-        """Issue what both seats prepared and play one tick; return whether the match is over."""
+    def play(self, ticks: int, prepared: Sequence[Any]) -> bool:
+        """Issue what seats prepared and play so many ticks; return whether the match is over."""
         unit = self.engine.unit
         with LOCK:
             # Bots look units up by number, so a match's numbers must not depend on other matches.
             unit.next_ID = self.next_unit
             for commands in prepared:
                 self.state.issue(commands)
-            over = bool(self.state.cycle())
+            for _ in range(ticks):
+                over = bool(self.state.cycle())
             self.next_unit = int(unit.next_ID)
         return over
 

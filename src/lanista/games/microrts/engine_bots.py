@@ -74,6 +74,7 @@ class Mind:
         if name == "naive_mcts":
             self.ai.setTimeBudget(-1)
             self.ai.setIterationsBudget(PLAYOUTS)
+        self.dice = _dice(engine, self.ai) if self.script.kind == DRAWN else []
 
     def think(self, match: EngineMatch, match_id: int, seat: int, turn: int) -> Orders:
         """Return its orders; asked twice in one turn, it says the same."""
@@ -83,7 +84,8 @@ class Mind:
             self.engine.unit.next_ID = match.next_unit
             if self.script.kind == DRAWN:
                 stream = Stream.keyed(self.seed, match_id, seat, "act", turn)
-                _reseed(self.engine, self.ai, stream)
+                for source in self.dice:
+                    source.setSeed(stream.below(2**31 - 1))
             try:
                 player_action = self.ai.getAction(seat, match.state)
             except self.engine.error as error:
@@ -113,15 +115,14 @@ def _read(pair: Any, width: int) -> tuple[int, int]:
     return y * width + x, choice
 
 
-def _reseed(engine: Engine, ai: Any, stream: Stream) -> None:
-    """Seed every source of chance that a drawing bot uses."""
-    sources = [engine.java("ai.mcts.MCTSNode").r]
+def _dice(engine: Engine, ai: Any) -> list[Any]:
+    """Return every source of chance that a drawing bot uses."""
+    dice = [engine.java("ai.mcts.MCTSNode").r]
     hidden = [(engine.java("util.Sampler").class_, None, "generator"), (ai.getClass(), ai, "r")]
     if hasattr(ai, "playoutPolicy"):
         hidden.append((ai.playoutPolicy.getClass(), ai.playoutPolicy, "r"))
     for kind, holder, name in hidden:
         declared_field = kind.getDeclaredField(name)
         declared_field.setAccessible(True)
-        sources.append(declared_field.get(holder))
-    for source in sources:
-        source.setSeed(stream.below(2**31 - 1))
+        dice.append(declared_field.get(holder))
+    return dice

@@ -124,14 +124,12 @@ class MicroRTS(Results):
         chosen = whole_numbers("rows", rows).tolist()
         answers = read_actions(actions, len(chosen), len(self.spec.heads))
         self._refuse_wrong(chosen, answers)
-        ready = []
-        for row, answer in zip(chosen, answers, strict=True):
-            slot, seat, _, _ = self._rows[row]
-            self._answers[slot, seat] = answer
-            self._answered[slot, seat] = True
-            if (self._answered[slot] == self.boards.asks[slot]).all():
-                ready.append(slot)
-        return self._advance(np.array(sorted(ready), np.int64))
+        slot, seat = self._asked(chosen)
+        self._answers[slot, seat] = answers
+        self._answered[slot, seat] = True
+        slots = np.unique(slot)
+        complete = (self._answered[slots] == self.boards.asks[slots]).all(1)
+        return self._advance(slots[complete])
 
     def privileged(self) -> NDArray[Any]:
         """Refuse: nothing is hidden, so there is no view with more in it."""
@@ -208,49 +206,52 @@ class MicroRTS(Results):
         self._rows = []
 
     def _advance(self, slots: NDArray[np.int64]) -> Ints:
-        """Play matches on, tick by tick, until somebody is asked or they are over."""
-        self.reward[slots] = np.where(self._answered[slots], 0, self.reward[slots])
-        self.shaping[slots] = np.where(self._answered[slots], 0, self.shaping[slots])
-        ended: list[int] = []
-        moving = slots
-        for slot in slots.tolist():
-            self._tick(slot, ended)
+        """Play matches on until somebody is asked or they are over."""
+        answered = self._answered[slots]
+        self.reward[slots] = np.where(answered, 0, self.reward[slots])
+        self.shaping[slots] = np.where(answered, 0, self.shaping[slots])
+        orders = np.where(answered[:, :, None], self._answers[slots], WAIT)
+        prepared_by_slot = {
+            int(slots[row]): self._take_orders(int(slots[row]), orders[row])
+            for row in np.flatnonzero(orders.any((1, 2))).tolist()
+        }
+        self._answered[slots] = False
+        moving, ended = slots, [slots[:0]]
+        ticks = np.ones(len(slots), np.int64)
         while len(moving):
-            moving = moving[~np.isin(moving, ended)]
+            over = self._play(moving, ticks, prepared_by_slot)
+            ended.append(moving[over])
+            moving = moving[~over]
             self.boards.settle(moving)
             moving = moving[~self.boards.asks[moving].any(1)]
-            for slot in moving.tolist():
-                self._tick(slot, ended)
-        self._answered[slots] = False
+            prepared_by_slot, ticks = {}, self.boards.quiet_ticks(moving)
         for slot in slots.tolist():
             self._started(slot).turn += 1
         self._shape(slots)
-        return np.array(sorted(ended), np.int32)
+        return np.sort(np.concatenate(ended)).astype(np.int32)
 
-    def _tick(self, slot: int, ended: list[int]) -> None:
-        """Give a match what was answered, if anything was, and play one tick of it."""
-        match, prepared = self._started(slot), []
-        seats = np.flatnonzero(self._answered[slot]).tolist()
-        if seats:
-            answers = {seat: self._answers[slot, seat] for seat in seats}
-            self._answered[slot] = False
-            for seat, answer in answers.items():
-                match.orders += [
-                    (match.turn, seat, int(cell), int(answer[cell]))
-                    for cell in np.flatnonzero(answer)
-                ]
-            orders_by_seat = self.boards.give(slot, answers)
-            prepared = [
-                match.engine.prepare(seat, orders_by_seat[seat])
-                for seat in orders_by_seat
-                if orders_by_seat[seat]
-            ]
-        over = match.engine.tick(prepared)
-        if self.boards.pass_tick(slot):
-            self.boards.take(slot, match.engine.board(), match.engine.stock())
-        if over or self.boards.time[slot] >= self.longest:
-            self._finish(slot, match.engine.winner() if over else -1)
-            ended.append(slot)
+    def _take_orders(self, slot: int, answers: NDArray[np.int16]) -> list[Any]:
+        """Note what a match's seats have ordered, `[seats, cells]`, and prepare the engine's."""
+        match, (seat, cell) = self._started(slot), answers.nonzero()
+        orders = np.stack([seat, cell, answers[seat, cell]], 1).tolist()
+        match.orders += [(match.turn, seat, cell, choice) for seat, cell, choice in orders]
+        orders_by_seat = self.boards.give(slot, dict(enumerate(answers)))
+        return [match.engine.prepare(*seated) for seated in orders_by_seat.items() if seated[1]]
+
+    def _play(
+        self, slots: NDArray[np.int64], ticks: NDArray[np.int64], prepared: dict[int, list[Any]]
+    ) -> NDArray[np.bool_]:
+        """Play so many ticks of each match, orders first; return which are over."""
+        engines = [self._started(slot).engine for slot in slots.tolist()]
+        decided = np.zeros(len(slots), np.bool_)
+        for row, slot in enumerate(slots.tolist()):
+            decided[row] = engines[row].play(int(ticks[row]), prepared.get(slot, ()))
+        for row in self.boards.pass_ticks(slots, ticks).nonzero()[0].tolist():
+            self.boards.take(int(slots[row]), engines[row].board(), engines[row].stock())
+        over = decided | (self.boards.time[slots] >= self.longest)
+        for row in over.nonzero()[0].tolist():
+            self._finish(int(slots[row]), engines[row].winner() if decided[row] else -1)
+        return over
 
     def _finish(self, slot: int, winner: int) -> None:
         self._started(slot).playing = False
@@ -270,23 +271,32 @@ class MicroRTS(Results):
         self.shaping[slots] += (gain - gain[:, ::-1]).astype(np.float32)
         self._material[slots] = now
 
+    def _asked(self, rows: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the slots and the seats of rows of the last `decisions()`."""
+        pairs = np.array([self._rows[row][:2] for row in rows], np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
     def _refuse_wrong(self, rows: list[int], answers: Ints) -> None:
         refuse_rows(rows, len(self._rows))
-        for row, answer in zip(rows, answers, strict=True):
+        wrong = self._first_illegal(*self._asked(rows), answers).tolist()
+        for row, answer, head in zip(rows, answers, wrong, strict=True):
             slot, seat, match, turn = self._rows[row]
             moved = self._matches[slot] is not match or match.turn != turn or not match.playing
             if moved or self._answered[slot, seat]:
                 raise gone(row)
-            wrong = self._illegal(slot, seat, answer)
-            if wrong >= 0:
-                raise illegal(self.spec, wrong, answer[wrong], seat, match.id, turn)
+            if head >= 0:
+                raise illegal(self.spec, head, answer[head], seat, match.id, turn)
 
-    def _illegal(self, slot: int, seat: int, answer: Any) -> int:
-        """Return the first head whose choice is not legal, or -1."""
-        inside = (answer >= 0) & (answer < CHOICES)
-        cell = np.arange(len(answer))
-        good = inside & self.boards.mask[slot, seat, cell, np.where(inside, answer, 0)]
-        return -1 if good.all() else int(np.argmin(good))
+    def _first_illegal(self, slot: Any, seat: Any, answers: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the first head of each row of `answers` whose choice is not legal, or -1."""
+        inside = (answers >= 0) & (answers < CHOICES)
+        cell, choice = np.arange(answers.shape[1]), np.where(inside, answers, 0)
+        good = inside & self.boards.mask[slot[:, None], seat[:, None], cell, choice]
+        return np.where(good.all(1), -1, good.argmin(1))
+
+    def _fits(self, slot: int, seat: int, answer: NDArray[Any]) -> bool:
+        """Return whether a seat may answer so."""
+        return bool(self._first_illegal(np.array([slot]), np.array([seat]), answer[None])[0] < 0)
 
     def _refuse_unfit(self, saved: Saved, matches: int) -> None:
         layout: dict[str, tuple[tuple[int, ...], Any]] = {
@@ -344,7 +354,7 @@ class MicroRTS(Results):
         if not match.playing or answers[~asks].any():
             raise self._foreign()
         for seat in np.flatnonzero(asks).tolist():
-            if self._illegal(slot, seat, answers[seat]) >= 0:
+            if not self._fits(slot, seat, answers[seat]):
                 raise self._foreign()
             self._answer_again(slot, seat, answers[seat])
 
@@ -363,7 +373,7 @@ class MicroRTS(Results):
             if answer[0] < 0:
                 continue
             is_asked = match.playing and self.boards.asks[slot, seat]
-            if not is_asked or self._illegal(slot, seat, answer) >= 0:
+            if not is_asked or not self._fits(slot, seat, answer):
                 raise self._foreign()
             self._answer_again(slot, seat, answer)
         if match.playing and (self._answered[slot] == self.boards.asks[slot]).all():
