@@ -59,7 +59,7 @@ def test_a_few_updates_run_and_going_on_from_a_checkpoint_ends_in_the_same_polic
 def test_a_league_of_three_learners_plays_two_rounds_and_takes_a_snapshot(tmp_path):
     folder = tmp_path / "league"
     asked = ["--config", "microrts-league", *SMALL, "league.main.snapshot_decisions=1"]
-    asked += ["evaluation.every=2", "evaluation.pool=1"]
+    asked += ["evaluation.every=2", "evaluation.pool=3"]  # The snapshot and two of exploiters.
     rounds = ["--rounds", "2", "--rl-iterations-per-round", "1"]
     assert cli.main(["league", "--output-dir", str(folder), *rounds, *asked]) == 0
     assert read_header(folder / "main.safetensors").game == "microrts"
