@@ -62,8 +62,10 @@ def test_the_jars_and_maps_of_an_engine_are_compared(tmp_path, monkeypatch):
     for file in ("microrts.jar", "Coac.jar", "maps/8x8/small.xml"):
         (engine / file).write_bytes(b"0")
         digests.append(simulators_now()["microrts"])
-    (engine / "Coac.jar").write_bytes(b"1")
+    before = stamp()
+    (engine / "Coac.jar").write_bytes(b"11")
     assert len({*digests, simulators_now()["microrts"]}) == 4
+    assert stamp() != before
 
 
 def test_the_installed_simulator_is_compared_and_not_only_its_list(tmp_path, monkeypatch):

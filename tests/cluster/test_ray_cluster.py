@@ -84,9 +84,10 @@ def test_a_machine_whose_actor_cannot_be_made_is_refused_with_the_reason(machine
     reason = (
         r"lanista does not start there \(ModuleNotFoundError: No module named 'lanista.games'\)"
     )
-    collector = fleet("ray-threads", 2)
+    # Ray may not know yet that the other one of an earlier test is gone.
+    assert session.wait_for(lambda: len(session.machines(session.load())) == 1, 30)
     with (
-        closing(collector),
+        closing(fleet("ray-threads", 2)) as collector,
         pytest.raises(WorkerError, match=rf"is refused: {reason}; .* No machine is left"),
     ):
         collector.whole_matches(2)

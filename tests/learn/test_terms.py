@@ -125,13 +125,17 @@ def test_a_forecast_goes_on_from_its_state_as_if_it_had_not_stopped() -> None:
     assert all(torch.equal(one, same) for one, same in pairs)
 
 
-def test_without_the_term_there_is_no_forecast_and_no_number_changes() -> None:
+def test_without_the_term_there_is_no_forecast_and_with_it_the_others_begin_the_same() -> None:
     plain = leduc_run(Learning())
     assert plain.learner.forecast is None
     assert "forecast" not in plain.learner.state()
     weighed = leduc_run(Learning(terms={**Learning().terms, "forecast": 0.5}, forecast=("bets",)))
-    pairs = zip(plain.learner.policy.parameters(), weighed.learner.policy.parameters(), strict=True)
-    assert all(torch.equal(one, same) for one, same in pairs)
+    for one, same in (
+        (plain.learner.policy, weighed.learner.policy),
+        (plain.learner.critic, weighed.learner.critic),
+    ):
+        pairs = zip(one.parameters(), same.parameters(), strict=True)
+        assert all(torch.equal(*pair) for pair in pairs)
 
 
 def test_an_unknown_term_is_refused_and_the_nearest_named() -> None:

@@ -79,6 +79,12 @@ def test_a_run_goes_on_after_its_recipe_has_named_a_mark() -> None:
     assert after.settings_of("a", 1) == before.settings_of("a", 1)
 
 
+def test_an_arm_with_a_league_does_not_ask_after_the_recipes_mark() -> None:
+    recipe = load_settings({"game": "kuhn", "mark": "score>=0.6"})
+    league = Experiment(recipe=recipe, arms={"a": {"league": {}}})
+    assert league.settings_of("a", 1).league is not None
+
+
 def test_a_run_whose_database_has_no_tables_yet_has_made_no_progress(tmp_path: Path) -> None:
     job = make_jobs(tmp_path)[0]
     database = job.folder / f"{job.output.name}.run" / "run.db"

@@ -170,6 +170,7 @@ def test_a_traversal_that_is_too_large_is_not_played_to_its_end():
         ((), True),
         (("seed=3", "evaluation.every=5", "learning.lr=1e-3", "rollouts.matches=9"), True),
         (("learning.regret.steps=5", "network.width=64", "learning.policy=regret"), True),
+        (("mark=nash_conv<=0.1",), True),
         (("learning.policy=ppo",), False),
         (("learning.terms.entropy=0.1",), False),
         (("rollouts.workers=2",), False),

@@ -270,18 +270,23 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     assert train(settings_of(QUICK), output, resume=True) == 0
 
 
-def test_weights_that_are_no_numbers_are_never_saved(output, monkeypatch):
+FORECAST = {"forecast": ["bets"], "terms": {"policy": 1.0, "value": 0.5, "forecast": 0.1}}
+
+
+@pytest.mark.parametrize("network", ["policy", "critic", "forecast"])
+def test_weights_that_are_no_numbers_are_never_saved(output, monkeypatch, network):
+    values = {**QUICK, "game": "leduc", "learning": {**QUICK.get("learning", {}), **FORECAST}}
     step = LearnerLoop.iterate
 
     def poisoned(self):
         yield from step(self)
         if self.iteration == 4:
             with torch.no_grad():
-                next(self.learner.policy.parameters()).fill_(float("inf"))
+                next(getattr(self.learner, network).parameters()).fill_(float("inf"))
 
     monkeypatch.setattr(LearnerLoop, "iterate", poisoned)
     with pytest.raises(BrokenLossError, match="no longer finite"):
-        train(settings_of(QUICK), output)
+        train(settings_of(values), output)
     assert last_state(output)["iteration"] == 2
 
 

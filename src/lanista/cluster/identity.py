@@ -11,6 +11,7 @@ import hashlib
 import importlib
 import os
 import platform
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -125,12 +126,18 @@ def stamp() -> str:
     lines = [platform.python_version(), version("torch"), version("numpy"), _extensions()]
     for folder, folders, names in os.walk(Path(lanista.__file__).parent):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted(names):
-            path = Path(folder, name)
-            with contextlib.suppress(FileNotFoundError):  # An editor's, or one that has just gone.
-                status = path.stat()
-                lines.append(f"{path} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        lines += _states(Path(folder, name) for name in sorted(names))
+    for files in _simulator_files().values():
+        lines += _states(files[1])
+    return hashlib.sha256("\n".join([*lines, _openspiel()]).encode()).hexdigest()
+
+
+def _states(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield what changes with each file that is written."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # An editor's, or one that has just gone.
+            status = path.stat()
+            yield f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def _rules() -> str:
@@ -149,14 +156,27 @@ def _rules() -> str:
 
 def _simulators() -> str:
     """Return the digest or the version of each engine and simulator that is here, as `name:it`."""
-    versions = {}
+    versions = {name: _digest(*files)[:12] for name, files in _simulator_files().items()}
+    if openspiel := _openspiel():
+        versions["openspiel"] = openspiel
+    return " ".join(f"{name}:{it}" for name, it in versions.items())
+
+
+def _simulator_files() -> dict[str, tuple[Path, list[Path]]]:
+    """Return of each simulator that is here its folder and the files that play."""
+    places = {}
     for name, module in _SIMULATOR_FILES.items():
         with contextlib.suppress(GameError):  # It is not installed.
-            folder, files = importlib.import_module(module).playing_files()
-            versions[name] = _digest(folder, files)[:12]
-    with contextlib.suppress(PackageNotFoundError):
-        versions["openspiel"] = version("open_spiel")
-    return " ".join(f"{name}:{it}" for name, it in versions.items())
+            places[name] = importlib.import_module(module).playing_files()
+    return places
+
+
+def _openspiel() -> str:
+    """Return OpenSpiel's version; nothing: it is not here."""
+    try:
+        return version("open_spiel")
+    except PackageNotFoundError:
+        return ""
 
 
 def _rules_version(name: str) -> int:

@@ -169,7 +169,8 @@ class RayTasks:
                     waiting.append(number)
                 else:
                     yield number, pickle.loads(result)
-            self._refusals.require_others()
+            if waiting or self._under_way:
+                self._refusals.require_others()
 
     def close(self) -> None:
         for reference in self._under_way:

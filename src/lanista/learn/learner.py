@@ -111,7 +111,7 @@ class Learner:
         """R-NaD's averaged critic, whose values its targets are made of. Action values are
         corrected by returns; a critic that lags behind would only make corrections larger."""
         self.descent = Descent(
-            self._networks,
+            self.networks,
             settings.adam_betas,
             self.device,
             scaled=settings.precision == "fp16",
@@ -141,7 +141,7 @@ class Learner:
                 module.compile()
 
     @property
-    def _networks(self) -> dict[str, nn.Module]:
+    def networks(self) -> dict[str, nn.Module]:
         """All that learns, in the order of the gradient's parts."""
         networks: dict[str, nn.Module] = {"policy": self.policy, "critic": self.critic}
         return networks if self.forecast is None else networks | {"forecast": self.forecast}

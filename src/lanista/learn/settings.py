@@ -228,6 +228,11 @@ class Learning:
                 f"policy regret needs precision fp32, compile off and an eta of 0, and they are "
                 f"{self.precision}, {self.compile} and {self.eta:g}; leave them out."
             )
+        if self.forecast:
+            raise LanistaError(
+                f"learning.forecast names {', '.join(self.forecast)}, and policy regret predicts "
+                "no views; leave it and its term out, or learn by another policy."
+            )
 
     def _refuse_forecast(self) -> None:
         if self.needs("forecast") == bool(self.forecast):

@@ -103,7 +103,7 @@ class Experiment:
         overrides = [f"{key}={json.dumps(value)}" for key, value in values.items()]
         try:
             # A mark changes no run, so one begun before the recipe named it goes on.
-            return replace(apply_overrides(self.recipe, overrides), mark=None)
+            return apply_overrides(replace(self.recipe, mark=None), overrides)
         except LanistaError as error:
             raise LanistaError(f"Arm {arm!r}: {error}") from error
 

@@ -121,6 +121,7 @@ class ClusterProcess:
         kind = self._ray.remote(num_cpus=self._threads, max_restarts=0, max_concurrency=2)
         chosen = kind(_shipped()).options(**self._refusals.options)
         self._runner = chosen.remote(self._needed, str(Path.cwd()))
+        self._placed = self._runner.placed.remote()
         self._answer = self._runner.run.remote(*self._command)
         for number in self._signalled:
             self._runner.signal.remote(number)
@@ -128,7 +129,8 @@ class ClusterProcess:
     def _look(self, seconds: float) -> None:
         """Wait so long for the command's end; where a machine is refused, begin it on another."""
         if not self._ray.wait([self._answer], timeout=seconds)[0]:
-            self._refusals.require_others()
+            if not self._ray.wait([self._placed], timeout=0)[0]:  # It may wait for a machine.
+                self._refusals.require_others()
             return
         machine, refusal, self.returncode = self._ended()
         self._ray.kill(self._runner)
@@ -175,6 +177,9 @@ def _shipped() -> type[Any]:
                 from lanista.pipeline.job_processes import CommandRunner
 
                 self.commands = CommandRunner(folder)
+
+        def placed(self) -> None:
+            """Answer as soon as it is on a machine."""
 
         def run(self, *command: Any) -> tuple[str, str, int]:
             code = LOST if self.refusal else self.commands.run(*command)

@@ -25,7 +25,7 @@ _STEPS = 10
 _GRAD_NORM = 10.0
 _SHARED = (
     "game", "game_settings", "game_digest", "seed", "iterations", "device", "threads",
-    "evaluation", "checkpoints", "network.size", "network.width", "network.layers",
+    "evaluation", "checkpoints", "mark", "network.size", "network.width", "network.layers",
     "rollouts.matches", "learning.regret", "learning.lr", "learning.adam_betas",
     "learning.max_grad_norm", "learning.policy=regret",
 )  # fmt: skip

@@ -23,6 +23,7 @@ from lanista.runs.settings import RunSettings
 LOOKS = 30
 """How often a run is evaluated within its budget, or on its way to the mark, about."""
 Clock = Literal["cpu_seconds", "wall_seconds"]
+CLOCKS: tuple[Clock, ...] = ("cpu_seconds", "wall_seconds")
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,18 @@ class TimedRun:
         self.job, self.goal = job, goal
         self.job.prepare()
         self.looks: list[Look] = []
-        self.spent = 0.0
-        """Seconds of training so far."""
+        self.spent_by: dict[Clock, float] = dict.fromkeys(CLOCKS, 0.0)
+        """Seconds of training so far, by each clock."""
         self.updates = 0
         """Updates so far."""
         self._read()
         if self._decided and not self.ended:
             self.job.stop()  # A kill came between the look and the note of it.
+
+    @property
+    def spent(self) -> float:
+        """Seconds of training so far, by the goal's clock."""
+        return self.spent_by[self.goal.clock]
 
     @property
     def ended(self) -> bool:
@@ -85,11 +91,11 @@ class TimedRun:
         return self.outcome.seconds is not None or self.spent >= self.goal.budget
 
     def _read(self) -> None:
-        mark, bots, clock = self.goal.mark, self.goal.bots, self.goal.clock
-        names = mark.metrics(bots)
-        for update, numbers in self.job.numbers(*names, clock, since=self.updates + 1).items():
+        mark, bots = self.goal.mark, self.goal.bots
+        names = *mark.metrics(bots), *CLOCKS
+        for update, numbers in self.job.numbers(*names, since=self.updates + 1).items():
             self.updates = update
-            self.spent = numbers.get(clock, self.spent)
+            self.spent_by = {clock: numbers.get(clock, s) for clock, s in self.spent_by.items()}
             value = mark.value(numbers, bots)
             if value is not None:
                 self.looks.append(Look(self.spent, value))

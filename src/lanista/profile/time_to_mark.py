@@ -16,6 +16,7 @@ from pathlib import Path
 from lanista.errors import LanistaError
 from lanista.pipeline.experiment import Job, held
 from lanista.pipeline.timed_run import (
+    CLOCKS,
     LOOKS,
     Clock,
     Goal,
@@ -49,6 +50,9 @@ class MarkMeter:
     measured: Callable[[], None] = lambda: None
     """Called after every run."""
     goal: Goal = field(init=False)
+    """Of the recipe as it is; its first run may take as long as it likes."""
+    budgets: dict[Clock, float] = field(default_factory=lambda: dict.fromkeys(CLOCKS, inf))
+    """Seconds that a later run may take, by each clock."""
     every: float = field(init=False)
     """Iterations of the recipe between two looks at its strength."""
 
@@ -69,7 +73,7 @@ class MarkMeter:
         """Return rates in pairs; `give_up` stops at what is plainly slower."""
         assert new is not None, "a mark compares settings"
         clock = self._clock(old, new)
-        goal = replace(self.goal, clock=clock)
+        goal = replace(self.goal, clock=clock, budget=self.budgets[clock])
         pairs = Pairs(timed=_timed(goal))
         before, seeds = reading(), tee(self._seeds)
         rates = [self._rates(*both, goal) for both in zip((old, new), seeds, strict=True)]
@@ -95,7 +99,8 @@ class MarkMeter:
                 f"{settings.iterations} iterations; give more, an easier mark or none "
                 "(--set mark=null)."
             )
-        self.goal = replace(self.goal, budget=PATIENCE * seconds)
+        for clock, spent in run.spent_by.items():
+            self.budgets[clock] = PATIENCE * seconds * spent / run.spent
         self.every = run.updates / settings.learner_updates / LOOKS
         return seconds
 

@@ -106,7 +106,7 @@ class Look:
     """One evaluation of a run."""
 
     seconds: float
-    """CPU seconds of training spent by then."""
+    """Seconds of training spent by then, by the clock that runs are timed by."""
     value: float
     """What the mark is compared with."""
 
@@ -116,7 +116,7 @@ class Outcome:
     """What a run came to within its budget."""
 
     seconds: float | None
-    """CPU seconds to the mark; None: not reached."""
+    """Seconds to the mark; None: not reached."""
     best: float | None
     """The value there, or the best on the way to nowhere; None: it was not evaluated."""
     cost: float

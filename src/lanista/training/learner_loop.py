@@ -413,7 +413,7 @@ class LearnerLoop:
 
     def refuse_broken(self) -> None:
         """Refuse weights that are no numbers, before they are saved as good ones."""
-        for module in (self.learner.policy, self.learner.critic):
+        for module in self.learner.networks.values():
             for name, parameter in module.named_parameters():
                 if not bool(torch.isfinite(parameter).all()):
                     raise BrokenLossError(

@@ -168,3 +168,5 @@ def test_settings_of_regrets_need_the_policy_that_reads_them():
         Learning(regret=Regret())
     with pytest.raises(LanistaError, match="policy regret needs precision fp32"):
         Learning(policy="regret", precision="bf16")
+    with pytest.raises(LanistaError, match="policy regret predicts no views"):
+        Learning(policy="regret", terms={"forecast": 0.1}, forecast=("bets",))

@@ -102,14 +102,16 @@ class Tune:
             return INTERRUPTED
 
     def _new(self) -> Plan:
+        from lanista.runs.marks import parse_mark
         from lanista.tuning.plan import Plan, checked
         from lanista.tuning.space import default_space
 
         given = self._given()
         if "recipe" not in given:
             raise LanistaError("tune needs a recipe, or --game GAME.")
-        mark = given.setdefault("mark", given["recipe"].mark)
-        if mark is None:
+        if (mark := given["recipe"].mark) is not None:
+            given.setdefault("mark", str(parse_mark(mark, "mark")))
+        if "mark" not in given:
             raise LanistaError("tune needs --mark, such as nash_conv<=0.05 or score:BOT>=0.6.")
         if "space" not in given:
             ranges = default_space(given["recipe"])

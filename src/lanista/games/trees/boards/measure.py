@@ -69,8 +69,9 @@ class BoardMeasure:
         for tree in self.trees:
             plan = np.zeros(tree.edge_count)
             for policy, share in zip(policies, shares, strict=True):
-                self._ask(tree, policy, report)
-                tree.add_plan(share, plan)
+                if share > 0:
+                    self._ask(tree, policy, report)
+                    tree.add_plan(share, plan)
             tree.play_plan(plan)
         keys = [f"mixture, seat {tree.seat}" for tree in self.trees]
         return self._gained(keys, threads, report, KeptValues())
