@@ -16,6 +16,7 @@ import pytest
 from lanista import interrupt
 from lanista.cli import main as cli
 from lanista.league.population import Population
+from lanista.pipeline.timed_run import CLOCKS
 from lanista.profile import changes
 from lanista.profile.advice import FORMAT
 from lanista.profile.bottleneck import CENTRAL
@@ -178,7 +179,8 @@ def test_a_recipe_with_a_mark_is_swept_by_the_time_to_it(recipe, tmp_path, monke
         meter.measured()
         seconds = float(settings.rollouts.matches)
         outcome = SimpleNamespace(seconds=seconds, cost=seconds, best=0.1)
-        return SimpleNamespace(outcome=outcome, updates=60)
+        spent_by = dict.fromkeys(CLOCKS, seconds)
+        return SimpleNamespace(outcome=outcome, updates=60, spent=seconds, spent_by=spent_by)
 
     monkeypatch.setattr(changes, "order_of", lambda wall: ["batch"])
     monkeypatch.setattr(MarkMeter, "_run", way)
