@@ -15,6 +15,7 @@ import warm_python
 import yaml
 
 from lanista.cli.main import main
+from lanista.cli.train.tune import Tune
 from lanista.pipeline import job_processes
 from lanista.runs.settings import load_settings
 from lanista.tuning.space import parse_space, read_space
@@ -43,6 +44,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL))
     return tmp_path
+
+
+def test_a_recipes_own_mark_is_noted_as_the_flag_would_be() -> None:
+    recipe = load_settings({**SMALL, "mark": "nash_conv <= 0.50"})
+    assert Tune._marked({"recipe": recipe})["mark"] == "nash_conv<=0.5"
+    given = {"recipe": recipe, "mark": "nash_conv<=0.4"}
+    assert Tune._marked(given)["mark"] == "nash_conv<=0.4"
 
 
 def rows(file: Path) -> list[dict[str, str]]:

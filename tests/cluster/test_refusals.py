@@ -1,15 +1,21 @@
 """Machines that are refused, and who does their work; none of it needs Ray."""
 
+import pickle
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
 from lanista.cluster import refusals, session
 from lanista.cluster.identity import identity
 from lanista.cluster.refusals import Refusals, conditions, machine_name, unmet
+from lanista.cluster.tasks import RayTasks
 from lanista.errors import LanistaError
 from lanista.games import driver_files
+from lanista.pipeline.job_processes import ClusterProcess
 
 
 @pytest.fixture
@@ -88,3 +94,48 @@ def test_a_machine_that_runs_something_else_is_refused_before_its_folders_are_lo
     folder.rmdir()
     monkeypatch.setattr(refusals, "identity", lambda: replace(identity(), python="3.9.1"))
     assert "its Python is 3.9.1" in unmet(needed)
+
+
+class Begun:
+    """A task, or an actor whose methods' answers are called after them."""
+
+    placed = SimpleNamespace(remote=lambda: "placed")
+    run = SimpleNamespace(remote=lambda *_: "run")
+
+
+class Placing:
+    """As much of Ray as gives out work; a task is done, and an actor's answers are `ready`."""
+
+    def __init__(self, *ready):
+        self.ready = ready
+
+    def remote(self, **_):
+        begun = SimpleNamespace(remote=lambda *_: Begun())
+        return lambda _: SimpleNamespace(options=lambda **_: begun)
+
+    def wait(self, references, **_):
+        return [one for one in references if isinstance(one, Begun) or one in self.ready], []
+
+
+class NobodyLeft:
+    """Refusals, when no machine but refused ones is there."""
+
+    options: ClassVar[dict] = {}
+
+    def require_others(self):
+        raise LanistaError("No machine is left.")
+
+
+def test_work_that_is_done_is_not_ended_because_no_machine_is_left(monkeypatch):
+    doer = RayTasks.__new__(RayTasks)
+    doer._ray, doer._refusals, doer._under_way, doer.at_once = Placing(), NobodyLeft(), {}, 1
+    monkeypatch.setattr(RayTasks, "_answer", lambda *_: ("machine", "", pickle.dumps(4)))
+    assert list(doer.each(abs, [(-4,)])) == [(0, 4)]
+
+
+@pytest.mark.parametrize(("ready", "ends"), [(("placed",), False), ((), True)])
+def test_a_command_waits_for_a_machine_in_vain_only_until_it_is_on_one(tmp_path, ready, ends):
+    """On one that has just died Ray says so itself, and the command goes on elsewhere."""
+    job = ClusterProcess(Placing(*ready), NobodyLeft(), 1, ["lanista"], tmp_path / "log", {})
+    with pytest.raises(LanistaError, match="No machine") if ends else nullcontext():
+        assert job.poll() is None

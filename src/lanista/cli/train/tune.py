@@ -102,17 +102,13 @@ class Tune:
             return INTERRUPTED
 
     def _new(self) -> Plan:
-        from lanista.runs.marks import parse_mark
         from lanista.tuning.plan import Plan, checked
         from lanista.tuning.space import default_space
 
         given = self._given()
         if "recipe" not in given:
             raise LanistaError("tune needs a recipe, or --game GAME.")
-        if (mark := given["recipe"].mark) is not None:
-            given.setdefault("mark", str(parse_mark(mark, "mark")))
-        if "mark" not in given:
-            raise LanistaError("tune needs --mark, such as nash_conv<=0.05 or score:BOT>=0.6.")
+        given = self._marked(given)
         if "space" not in given:
             ranges = default_space(given["recipe"])
             given["space"] = {key: str(scope) for key, scope in ranges.items()}
@@ -123,6 +119,16 @@ class Tune:
         from lanista.tuning.plan import load_plan, resumed
 
         return resumed(load_plan(self.output), self._given(), self.output)
+
+    @staticmethod
+    def _marked(given: dict[str, Any]) -> dict[str, Any]:
+        """Return what of a plan is given, with the recipe's own mark unless there is another."""
+        from lanista.runs.marks import parse_mark
+
+        mark = given.get("mark") or given["recipe"].mark
+        if mark is None:
+            raise LanistaError("tune needs --mark, such as nash_conv<=0.05 or score:BOT>=0.6.")
+        return {**given, "mark": str(parse_mark(mark, "mark"))}
 
     def _given(self) -> dict[str, Any]:
         """Return what of a plan the flags give."""
