@@ -178,6 +178,17 @@ def test_cpu_seconds_count_unless_a_device_or_several_cores_are_to_save_time():
     assert clock(two) == "wall_seconds"
 
 
+def test_a_run_may_take_as_long_as_the_budget_of_the_clock_that_counts(monkeypatch):
+    meter, goals = MarkMeter(Subject("small", KUHN), "cpu", FEWEST_PAIRS), []
+    meter.budgets = {"cpu_seconds": 40.0, "wall_seconds": 70.0}
+    outcome = SimpleNamespace(outcome=SimpleNamespace(cost=1.0))
+    monkeypatch.setattr(meter, "_run", lambda settings, seed, goal: goals.append(goal) or outcome)
+    two = replace(KUHN, rollouts=replace(KUHN.rollouts, workers=2, launcher="threads"))
+    for other in (replace(KUHN, seed=99), two):
+        meter(KUHN, other)
+    assert {(goal.clock, goal.budget) for goal in goals} == {*meter.budgets.items()}
+
+
 def test_no_way_is_timed_from_a_policy_that_an_earlier_stage_has_not_made():
     subject = Subject("small", replace(KUHN, supervised_checkpoint="imitation"), "rl")
     with pytest.raises(LanistaError, match="a policy that is not there yet"):
