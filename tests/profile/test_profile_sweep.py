@@ -328,6 +328,27 @@ def test_on_a_gpu_play_is_recorded_and_nothing_is_tried_that_is_for_the_cpu():
     assert changes("graphs", lstm, lstm, on_gpu) == []
 
 
+def test_processes_share_a_gpu_and_are_tried_in_the_place_of_threads():
+    on_gpu = replace(CPU, device="cuda", cores=16)
+    threads = load_settings({"rollouts": {"workers": 2, "launcher": "threads", "graphs": True}})
+    (change,) = changes("launcher", threads, threads, on_gpu)
+    assert change.overrides == ("rollouts.inference=worker-gpu", "rollouts.launcher=processes")
+    assert change.alters == ""
+    assert changes("launcher", threads, threads, CPU) == []
+    apart = change.applied(threads)
+    (back,) = changes("launcher", apart, apart, on_gpu)
+    assert back.applied(apart) == threads
+    assert changes(
+        "graphs", replace(apart, rollouts=replace(apart.rollouts, graphs=False)), apart, on_gpu
+    )
+    found = [change.overrides[0] for change in changes("inference", apart, apart, on_gpu)]
+    assert found == ["rollouts.inference=central", "rollouts.inference=worker"]
+    for name in ("lag", "workers"):
+        ways = [change.overrides for change in changes(name, KUHN, KUHN, on_gpu)]
+        assert any("rollouts.inference=worker-gpu" in way for way in ways)
+        assert any("rollouts.launcher=threads" in way for way in ways)
+
+
 def test_a_sweep_on_a_gpu_comes_from_a_small_recipe_to_updates_of_65_536_decisions():
     """With a rate that rises with rows a step, recorded play and two workers, as measured."""
     streamed = {"mode": "stream", "unrolls": 256, "unroll_length": 64}

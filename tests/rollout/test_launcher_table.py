@@ -48,6 +48,9 @@ def test_settings_read_what_they_need_off_the_table(toy):
     assert Rollouts(launcher="threads", workers=4).workers_at_once == 4
     assert not Rollouts(launcher="threads").separate_processes
     assert Rollouts(launcher="processes", inference="central").separate_processes
+    assert Rollouts(launcher="processes").on_cpu
+    assert not Rollouts(launcher="processes", inference="worker-gpu").on_cpu
+    assert not Rollouts(launcher="threads").on_cpu
 
 
 def test_a_launcher_that_nobody_has_is_refused_with_the_nearest():

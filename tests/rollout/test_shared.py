@@ -243,6 +243,32 @@ def test_closed_boxes_leave_no_file_open():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+class Kept:
+    """What a device may read, by where it begins."""
+
+    def __init__(self):
+        self.now, self.ever = [], 0
+
+    def pin(self, segment):
+        self.now.append(segment.buffer.ctypes.data)
+        self.ever += 1
+
+    def unpin(self, segment):
+        self.now.remove(segment.buffer.ctypes.data)
+
+
+def test_every_segment_is_pinned_while_it_is_mapped_and_no_longer():
+    here, there = CONTEXT.Pipe()
+    kept, outbox = Kept(), Outbox(there, 2)
+    inbox = Inbox(here, kept)
+    for rows in (10, 10, 10, 100_000, 100_000, 10):
+        outbox.send({"rows": np.arange(rows)})
+        assert len(inbox.receive()[0]["rows"]) == rows
+    assert (len(kept.now), kept.ever) == (2, 4)
+    inbox.close()
+    assert kept.now == []
+
+
 def test_killed_processes_leave_nothing_behind():
     # The resource tracker and the like are opened once, by whatever comes first.
     ended(*started(echoing))

@@ -275,6 +275,12 @@ def test_threads_have_the_networks_at_hand():
         central(QUICK, launcher="threads")
 
 
+@pytest.mark.parametrize("launcher", ["threads", "ray", "ray-threads"])
+def test_only_processes_of_this_machine_share_the_learner_s_gpu(launcher):
+    with pytest.raises(SettingsError, match=rf"is worker-gpu and the launcher {launcher}: "):
+        central(QUICK, launcher=launcher, inference="worker-gpu")
+
+
 class Killing(Observer):
     """Kills one of the processes that play after some of the updates, and hears what is said."""
 

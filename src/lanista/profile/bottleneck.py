@@ -89,8 +89,8 @@ def wall_of(shares: Mapping[str, float], device: str, rollouts: Rollouts) -> Wal
 
 def place_of(phase: str, device: str, rollouts: Rollouts) -> str:
     """Return where a phase's work is done in a run on `device`."""
-    # Processes have their networks on the CPU; those who have none ask, which is another phase.
-    apart = rollouts.separate_processes and phase in (INFER, SAMPLE)
+    # Who has no networks asks, which is another phase.
+    apart = rollouts.on_cpu and phase in (INFER, SAMPLE)
     return "cpu" if apart else device
 
 

@@ -110,29 +110,40 @@ def _workers(now: RunSettings, first: RunSettings, place: Place) -> list[dict[st
     halved = [{"rollouts.workers": workers // 2}] if fewer else []
     if 2 * workers > place.cores:
         return halved
-    ways = [now.rollouts.launcher] if at_once else _at_once()
-    doubled = [{"rollouts.workers": 2 * workers, "rollouts.launcher": way} for way in ways]
+    ways = [{"rollouts.launcher": now.rollouts.launcher}] if at_once else _at_once(place)
+    doubled = [{"rollouts.workers": 2 * workers, **way} for way in ways]
     return [*doubled, *halved]
 
 
 def _lag(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     if now.rollouts.lag:
         return []
-    ways = [] if now.rollouts.at_once else _at_once()
-    alone = [{"rollouts.lag": 1, "rollouts.launcher": way} for way in ways]
+    ways = [] if now.rollouts.at_once else _at_once(place)
+    alone = [{"rollouts.lag": 1, **way} for way in ways]
     return alone or [{"rollouts.lag": 1}]
+
+
+def _launcher(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
+    """Threads that play for a GPU wait for the interpreter, the learner's included; processes do
+    not."""
+    if place.device == "cpu" or not now.rollouts.at_once or now.rollouts.remote:
+        return []
+    ways = [way for way in _at_once(place) if way["rollouts.launcher"] != now.rollouts.launcher]
+    # Nobody but processes says who infers.
+    return [{"rollouts.inference": "worker", **way} for way in ways]
 
 
 def _inference(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     if not now.rollouts.separate_processes:
         return []
-    central = now.rollouts.inference == "central"
-    return [{"rollouts.inference": "worker" if central else "central"}]
+    own = [] if place.device == "cpu" or now.rollouts.remote else ["worker-gpu"]
+    names = [*own, "central", "worker"]
+    return [{"rollouts.inference": name} for name in names if name != now.rollouts.inference]
 
 
 def _graphs(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     rollouts = now.rollouts
-    here = rollouts.inference == "central" or not rollouts.separate_processes
+    here = rollouts.inference != "worker" or not rollouts.separate_processes
     able = place.device != "cpu" and here and not now.network.recurrent
     return [{"rollouts.graphs": True}] if able and not rollouts.graphs else []
 
@@ -174,6 +185,7 @@ STEPS: dict[str, Steps] = {
     "graphs": _graphs,
     "slots": _slots,
     "workers": _workers,
+    "launcher": _launcher,
     "inference": _inference,
     "shards": _shards,
     "threads": _threads,
@@ -184,10 +196,14 @@ STEPS: dict[str, Steps] = {
     "minibatches": _minibatches,
     "compile": _compile,
 }
-_LEARNING = ("shards", "graphs", "precision", "minibatches", "threads", "lag", "workers")
-_NETWORKS = ("slots", "graphs", "workers", "inference", "precision", "batch", "threads", "lag")
+_LEARNING = (
+    "shards", "graphs", "precision", "minibatches", "threads", "lag", "workers", "launcher",
+)  # fmt: skip
+_NETWORKS = (
+    "slots", "graphs", "workers", "inference", "precision", "batch", "threads", "lag", "launcher",
+)  # fmt: skip
 _DESK = ("slots", "inference", "precision", "batch", "lag")
-_PLAYING = ("workers", "graphs", "lag", "slots", "batch")
+_PLAYING = ("workers", "graphs", "lag", "launcher", "slots", "batch")
 _PROMISING = {
     LEARN: _LEARNING,
     CENTRAL: _DESK,
@@ -222,10 +238,16 @@ def needed(settings: RunSettings) -> int:
     return at_once + learning if ahead else max(at_once, learning)
 
 
-def _at_once() -> list[str]:
-    """Return our own launchers whose workers play at once, on this machine."""
-    own = LAUNCHERS.own.items()
-    return [name for name, launcher in own if launcher.at_once and not launcher.remote]
+def _at_once(place: Place) -> list[dict[str, Any]]:
+    """Return settings of our own launchers whose workers play at once, on this machine; processes
+    share a GPU where there is one."""
+    ways: list[dict[str, Any]] = []
+    for name, launcher in LAUNCHERS.own.items():
+        if launcher.at_once and not launcher.remote:
+            shares = launcher.separate_processes and place.device != "cpu"
+            inference = {"rollouts.inference": "worker-gpu"} if shares else {}
+            ways.append({"rollouts.launcher": name, **inference})
+    return ways
 
 
 def _word(value: Any) -> str:

@@ -77,9 +77,10 @@ class Rollouts:
     depend on it, and not on the launcher."""
     launcher: str = "serial"
     """Where the workers play. serial: one after another. threads: at once, for compiled games, on
-    the learner's device. processes: at once, each in a process with the policy on the CPU, for
-    games in Python and simulators outside. ray and ray-threads: on the machines of a cluster, in
-    processes or threads of each. An installed package may add others."""
+    the learner's device. processes: at once, each in a process, for games in Python and simulators
+    outside, and on a GPU where threads wait for each other (`inference`). ray and ray-threads: on
+    the machines of a cluster, in processes or threads of each. An installed package may add
+    others."""
     lag: int = 0
     """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
     turns. 1 or more: the workers play ahead while the learner learns."""
@@ -93,9 +94,10 @@ class Rollouts:
     decisions in each. None: the workers ask them themselves. No number depends on it."""
     graphs: bool = False
     """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
-    inference: Literal["worker", "central"] = "worker"
-    """Who runs the learner's networks for processes. worker: each for itself, on the CPU. central:
-    the learner's process on its device, in batches of the rows of all who wait."""
+    inference: Literal["worker", "worker-gpu", "central"] = "worker"
+    """Who runs the learner's networks for processes. worker: each for itself, on the CPU.
+    worker-gpu: each for itself, on the learner's GPU. central: the learner's process on its device,
+    in batches of the rows of all who wait."""
     inference_batch: int = 0
     """Central inference: answer when so many rows wait; 0: as many as all slots' seats."""
     inference_deadline: float = 0.005
@@ -164,10 +166,16 @@ class Rollouts:
                 f"rollouts.inference is central and the launcher {self.launcher}: choices would "
                 "cross the network; set rollouts.launcher to processes, or inference to worker."
             )
-        if self.inference == "central" and not self.separate_processes:
+        if self.inference == "worker-gpu" and self.remote:
             raise SettingsError(
-                f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
-                "the networks at hand; set rollouts.launcher to processes, or inference to worker."
+                f"rollouts.inference is worker-gpu and the launcher {self.launcher}: the learner's "
+                "GPU is on one machine; set rollouts.launcher to processes, or inference to worker."
+            )
+        if self.inference != "worker" and not self.separate_processes:
+            raise SettingsError(
+                f"rollouts.inference is {self.inference} and the launcher {self.launcher}: its "
+                "workers have the networks at hand; set rollouts.launcher to processes, or "
+                "inference to worker."
             )
         for name in ("inference_batch", "inference_deadline"):
             if not 0 <= getattr(self, name) < float("inf"):
@@ -205,6 +213,11 @@ class Rollouts:
     def separate_processes(self) -> bool:
         """Whether the workers are processes of their own."""
         return LAUNCHERS[self.launcher].separate_processes
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the workers play on the CPU, whatever the learner's device is."""
+        return self.separate_processes and self.inference != "worker-gpu"
 
     @property
     def remote(self) -> bool:

@@ -79,22 +79,27 @@ class Elsewhere:
 
 def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
     """Return what plays for a learner."""
-    refuse_graphs(settings)
+    refuse_misplaced(settings)
     precision = PRECISIONS[settings.learning.precision]
     graphs, log_probs = settings.rollouts.graphs, settings.learning.needs("behaviour_log_probs")
     options: dict[str, Any] = {"precision": precision, "graphs": graphs, "log_probs": log_probs}
     return Actor(policy, settings.seed, critic, **options)
 
 
-def refuse_graphs(settings: RunSettings) -> None:
-    """Refuse to record the work of networks that play on the CPU, where nothing can be."""
+def refuse_misplaced(settings: RunSettings) -> None:
+    """Refuse what needs networks that play on a GPU, where they play on the CPU."""
     rollouts = settings.rollouts
+    if rollouts.inference == "worker-gpu" and device_of(settings) == "cpu":
+        raise LanistaError(
+            f"rollouts.inference is worker-gpu, and the networks run on the CPU (device is "
+            f"{settings.device}); set rollouts.inference to worker, or device to cuda on a GPU."
+        )
     if not rollouts.graphs:
         return
     if rollouts.separate_processes and rollouts.inference == "worker":
         raise LanistaError(
             "rollouts.graphs is true, and processes play on the CPU; set rollouts.graphs to false, "
-            "rollouts.launcher to threads, or rollouts.inference to central."
+            "rollouts.launcher to threads, or rollouts.inference to worker-gpu or central."
         )
     if device_of(settings) == "cpu":
         raise LanistaError(
@@ -132,7 +137,8 @@ def collector_of(settings: RunSettings, actor: Actor | RemoteActor, first_match:
         lost_again=rollouts.lost_again or 0.0,
         bot_threads=bot_threads(rollouts.bot_threads) if rollouts.bot_threads else None,
     )
-    if isinstance(actor, Actor) and sends(settings) and not rollouts.alone:
+    here = not (rollouts.alone or rollouts.separate_processes)
+    if isinstance(actor, Actor) and sends(settings) and here:
         collector.tape.empty, collector.tape.pick = actor.lane.empty, actor.lane.pick
     return collector
 
@@ -172,7 +178,7 @@ def cores() -> int:
 def desk_of(settings: RunSettings, networks: bytes, seats: int) -> Desk | None:
     """Return where processes ask for choices; None: they choose themselves."""
     rollouts = settings.rollouts
-    if rollouts.inference == "worker":
+    if rollouts.inference != "central":
         return None
     batch = rollouts.inference_batch or rollouts.resolved_slots(seats) * seats
     return Desk(own_actor(settings, networks), batch, rollouts.inference_deadline)
@@ -182,8 +188,7 @@ def worker_settings(settings: RunSettings, seats: int) -> RunSettings:
     """Return the settings of one worker: its share of the slots, and the device it may use."""
     rollouts = settings.rollouts
     slots = -(-rollouts.resolved_slots(seats) // rollouts.workers)
-    # A process on the GPU would be one more owner of it, with memory of its own.
-    device = "cpu" if rollouts.separate_processes else settings.device
+    device = "cpu" if rollouts.on_cpu else settings.device
     threads = 1 if rollouts.at_once else settings.threads
     return replace(
         settings, rollouts=replace(rollouts, slots=slots), device=device, threads=threads
@@ -191,9 +196,9 @@ def worker_settings(settings: RunSettings, seats: int) -> RunSettings:
 
 
 def sends(settings: RunSettings) -> bool:
-    """Return whether workers put what they played on the learner's device; a replay is kept by the
-    host."""
-    on_gpu = device_of(settings) == "cuda" and not settings.rollouts.separate_processes
+    """Return whether what workers played is put on the learner's device before it is joined; a
+    replay is kept by the host."""
+    on_gpu = device_of(settings) == "cuda" and not settings.rollouts.on_cpu
     return on_gpu and not settings.replay.size and cut_there(settings.learning, settings.network)
 
 

@@ -17,17 +17,18 @@ from functools import partial
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from lanista.data.trajectory import from_arrays
+from lanista.data.trajectory import Unrolls, from_arrays
 from lanista.errors import LanistaError
 from lanista.rollout.chunks import Line, Played
 from lanista.rollout.launchers.plan import PATIENCE, Launched, Message, Plan
 from lanista.rollout.launchers.restarts import Restarts
 from lanista.rollout.launchers.shared_memory import (
     Inbox,
+    Pins,
     Segment,
     needed,
     write,
@@ -47,6 +48,13 @@ class WorkerError(LanistaError):
     """A process that plays dies again and again; what was saved is good."""
 
     exit_code = 1
+
+
+class ChunkTaker(Pins, Protocol):
+    """Takes chunks out of shared memory, and keeps that memory so that it can."""
+
+    def taken(self, unrolls: Unrolls) -> Unrolls:
+        """Return the same unrolls elsewhere; their memory may be written again afterwards."""
 
 
 class SharedWeights:
@@ -82,15 +90,17 @@ class WorkerProcess:
         *,
         shared: SharedWeights | None = None,
         attach: Callable[[], Connection] | None = None,
+        taker: ChunkTaker | None = None,
         preload: Sequence[str] = (),
     ) -> None:
         """Start a process that may be `slots` chunks ahead of what is fetched.
 
         `again` gives what a process must be told that takes a dead one's place. It plays with the
-        `shared` weights, or asks somebody for its choices over what `attach` gives. `preload`:
-        modules that it needs.
+        `shared` weights, or asks somebody for its choices over what `attach` gives. `taker` takes
+        chunks out of the memory they lie in; without one they are copied. `preload`: modules that
+        it needs.
         """
-        self._slots, self._again, self._say = slots, again, say
+        self._slots, self._again, self._say, self._taker = slots, again, say, taker
         self._shared, self._attach, self._preload = shared, attach, preload
         self._requests: deque[Message] = deque()
         """What was asked and not answered, the oldest first."""
@@ -115,7 +125,7 @@ class WorkerProcess:
             if method != "collect":
                 return value
             self._restarts.delivered()
-            return _chunk(arrays, value)
+            return _chunk(arrays, value, self._taker)
 
     def let_go(self) -> None:
         self.pipe.close()
@@ -134,7 +144,7 @@ class WorkerProcess:
         # it is told later: a long message would wait here for it to come up.
         context = _context(self._preload)
         self.pipe, its = context.Pipe()
-        self._inbox = Inbox(self.pipe)
+        self._inbox = Inbox(self.pipe, self._taker)
         line = self._attach() if self._attach else None
         arguments = (its, line, self._slots, dict(os.environ))
         self.process = context.Process(target=_work, args=arguments, daemon=True)
@@ -200,6 +210,7 @@ def launch(plan: Plan) -> Launched:
         shared, published = None, Published(plan.actor, plan.lag)
         launched = Launched(published, server=plan.desk.opened(plan.workers, published))
     server = launched.server
+    taker = _taker(plan)
     try:
         for number in range(plan.workers):
             attach = partial(server.attach, number) if server else None
@@ -210,6 +221,7 @@ def launch(plan: Plan) -> Launched:
                 plan.notify,
                 shared=shared,
                 attach=attach,
+                taker=taker,
                 preload=plan.preload,
             )
             launched.workers.append(process)
@@ -242,11 +254,29 @@ def _nothing() -> None:
     pass
 
 
-def _chunk(arrays: dict[str, NDArray[Any]], rest: tuple[int, Any, Any, float, Any]) -> Played:
+def _taker(plan: Plan) -> ChunkTaker | None:
+    """Return what puts chunks on the learner's device, where they belong there."""
+    if not plan.sends:
+        return None
+    from lanista.rollout.launchers.chunks_to_device import ChunksToDevice
+
+    return ChunksToDevice(plan.actor.device)
+
+
+def _chunk(
+    arrays: dict[str, NDArray[Any]],
+    rest: tuple[int, Any, Any, float, Any],
+    taker: ChunkTaker | None,
+) -> Played:
     """Return a chunk of its own: the shared memory will be written again."""
-    own = {name: array.copy() for name, array in arrays.items()}
-    ended = {name.removeprefix(ENDED): own.pop(name) for name in arrays if name[:6] == ENDED}
-    return Played(from_arrays(own), ended, *rest)
+    ended = {
+        name.removeprefix(ENDED): arrays.pop(name).copy()
+        for name in list(arrays)
+        if name.startswith(ENDED)
+    }
+    if taker is not None:
+        return Played(taker.taken(from_arrays(arrays)), ended, *rest)
+    return Played(from_arrays({k: v.copy() for k, v in arrays.items()}), ended, *rest)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,11 +171,22 @@ class Outbox:
         return grown, True
 
 
+class Pins(Protocol):
+    """Keeps segments where a device can read them by itself."""
+
+    def pin(self, segment: Segment) -> None:
+        """Keep it so until `unpin`."""
+
+    def unpin(self, segment: Segment) -> None:
+        """Let go of it; nothing is read from it any more."""
+
+
 class Inbox:
     """The other end of an `Outbox`."""
 
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe = pipe
+    def __init__(self, pipe: Connection, pins: Pins | None = None) -> None:
+        """Receive over `pipe`; `pins` has every segment that comes, for as long as it is used."""
+        self._pipe, self._pins = pipe, pins
         self._segments: dict[int, Segment] = {}
 
     def receive(self) -> tuple[dict[str, NDArray[Any]], Any]:
@@ -184,15 +195,22 @@ class Inbox:
         if fresh:
             segment = Segment.receive(self._pipe)
             if slot in self._segments:
-                self._segments[slot].close()
+                self._let_go(self._segments[slot])
             self._segments[slot] = segment
+            if self._pins is not None:
+                self._pins.pin(segment)
         return read(self._segments[slot], layout), note
 
     def close(self) -> None:
         """Let go of all slots; arrays that still look at them stay good."""
         for segment in self._segments.values():
-            segment.close()
+            self._let_go(segment)
         self._segments.clear()
+
+    def _let_go(self, segment: Segment) -> None:
+        if self._pins is not None:
+            self._pins.unpin(segment)
+        segment.close()
 
 
 def _nameless() -> int:
