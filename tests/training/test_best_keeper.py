@@ -54,7 +54,8 @@ def test_the_best_policy_is_handed_over_and_the_run_says_so(turned):
     weights, others = (p.policy.state_dict() for p in (load_policy(output), kept))
     assert all(torch.equal(weights[name], others[name]) for name in others)
     assert events(output, "output")[-1].body["digest"] == best.body["digest"]
-    assert len([words for words in listener.sentences if "evaluation.keep_best" in words]) == 1
+    (words,) = (words for words in listener.sentences if "evaluation.keep_best" in words)
+    assert "is weaker with NashConv" in words, "an exact value has no chance in it"
 
 
 def test_killed_and_resumed_it_hands_over_the_same_file(turned, tmp_path):

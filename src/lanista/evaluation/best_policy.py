@@ -47,7 +47,7 @@ class Strength:
         """Return whether this policy may take the other's place as the best."""
         if self.unit != other.unit:
             return True  # The run is judged in another way from here on.
-        if self.unit == "nash_conv":
+        if self.exact:
             return self.value <= other.value
         return self.low is not None and (other.low is None or self.low >= other.low)
 
@@ -55,7 +55,7 @@ class Strength:
         """Return whether the interval of the difference excludes 0; without intervals never."""
         if self.unit != other.unit:
             return False
-        if self.unit == "nash_conv":
+        if self.exact:
             return self.value > (1 + TIE) * other.value
         halves = [Estimate(s.value, s.low, s.high, 0).half for s in (self, other)]
         if None in halves:
@@ -63,8 +63,13 @@ class Strength:
         # Both met the same deals; taking them for independent makes the interval wide.
         return other.value - self.value > math.hypot(*(half or 0.0 for half in halves))
 
+    @property
+    def exact(self) -> bool:
+        """Whether it was computed; otherwise it was measured, and chance has a part in it."""
+        return self.unit == "nash_conv"
+
     def __str__(self) -> str:
-        if self.unit == "nash_conv":
+        if self.exact:
             return f"NashConv {self.value:.4g}"
         bounds = "" if self.low is None else f" [{self.low:.3f}, {self.high:.3f}]"
         return f"a score of {self.value:.3f}{bounds}"

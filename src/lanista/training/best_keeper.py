@@ -69,9 +69,10 @@ class BestKeeper:
             self._event(EventRow(update, OUTPUT, main.name, body))
         if not (outdone and last):
             return ""
+        weaker = "weaker" if strength.exact else "significantly weaker"
         return (
             f"{self.run.output.name} is the policy of update {self.best.update} with "
-            f"{self.best.strength}; the last one, of update {update}, is significantly weaker with "
+            f"{self.best.strength}; the last one, of update {update}, is {weaker} with "
             f"{strength} and stays in the run's checkpoint (evaluation.keep_best)."
         )
 
