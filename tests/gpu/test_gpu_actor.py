@@ -86,7 +86,7 @@ def _with_seed(both: tuple[Policy, Critic]) -> tuple[Policy, int, Critic]:
     return both[0], 4, both[1]
 
 
-@pytest.mark.parametrize("kind", ["mlp", "residual", "transformer"])
+@pytest.mark.parametrize("kind", ["mlp", "residual", "transformer", "lstm", "transformer_lstm"])
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", ["beastybar", "arena"])
 def test_recorded_work_chooses_as_what_is_launched_one_by_one(
@@ -98,7 +98,11 @@ def test_recorded_work_chooses_as_what_is_launched_one_by_one(
     tolerance = 1e-4 if precision == torch.float32 else 0.1
     for step, (decisions, rows) in enumerate(walk(name, 6)):
         plain.temperature = recorded.temperature = 1.0 + step % 3
-        same(recorded.choose(decisions, rows), plain.choose(decisions, rows), tolerance)
+        one, other = recorded.choose(decisions, rows), plain.choose(decisions, rows)
+        same(one, other, tolerance)
+        if policy.state_size:
+            np.testing.assert_allclose(one.state, other.state, atol=tolerance)
+            assert step == 0 or one.state.any()
 
 
 def test_recorded_work_follows_weights_that_change_in_place() -> None:

@@ -144,8 +144,8 @@ def _inference(now: RunSettings, first: RunSettings, place: Place) -> list[dict[
 def _graphs(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     rollouts = now.rollouts
     here = rollouts.inference != "worker" or not rollouts.separate_processes
-    able = place.device != "cpu" and here and not now.network.recurrent
-    return [{"rollouts.graphs": True}] if able and not rollouts.graphs else []
+    able = place.device != "cpu" and here and not rollouts.graphs
+    return [{"rollouts.graphs": True}] if able else []
 
 
 def _threads(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:

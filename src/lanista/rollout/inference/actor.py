@@ -25,7 +25,7 @@ from lanista.games.contract import Decisions
 from lanista.nets.distribution import Heads
 from lanista.nets.finite import refuse_not_finite
 from lanista.nets.policy import Critic, Policy
-from lanista.rollout.inference.device_transfer import Found, Lane, Recorded, Records, Rows
+from lanista.rollout.inference.device_transfer import Found, Lane, Records, Rows
 from lanista.rollout.inference.recurrent_state import Memory
 from lanista.rollout.inference.row_blocks import in_blocks
 from lanista.rollout.rows import copy_rows, draws
@@ -78,8 +78,8 @@ class Actor:
         """Let `policy` act; with `block` above 0, in blocks of so many rows.
 
         Blocks are for players whose matches are played again; a learner does without them, and so
-        a critic cannot be had with them. `graphs` records what a GPU has to do, where the policy
-        has no state. `log_probs` of all choices are asked for at every decision, so a device gives
+        a critic cannot be had with them. `graphs` records what a GPU has to do. `log_probs` of all
+        choices are asked for at every decision, so a device gives
         them with the rest.
         """
         refuse_temperature(temperature)
@@ -101,7 +101,7 @@ class Actor:
         works on the default stream, which is waited for at every step."""
         self._far = self.device.type != "cpu" and not block
         self._all_log_probs = log_probs
-        self.records = graphs and self.device.type == "cuda" and not policy.state_size
+        self.records = graphs and self.device.type == "cuda"
         self._recorded = Records(self._work, self.lane) if self.records else None
 
     @torch.no_grad()
@@ -213,6 +213,9 @@ class Actor:
         """Choose as `_choose_far`, in as few calls as can be: others wait for the interpreter."""
         lane, phases, heads, many = self.lane, self.phases, self.policy.heads, len(rows)
         shown, own = seen_of(decisions), {} if privileged is None else {"privileged": privileged}
+        before = None
+        if self.policy.state_size:
+            before = own["state"] = self._memory.recall(decisions, rows)
         kinds = {name: (column.shape[1:], column.dtype) for name, column in (shown | own).items()}
         if not self.greedy:
             kinds["uniforms"] = (len(heads),), np.dtype(np.float32)
@@ -226,12 +229,15 @@ class Actor:
                 draws(self.seed, decisions, rows, arrays["uniforms"][:many])
             phases.switch(INFER)
             recorded.run(self.temperature)
-        return partial(self._finish_recorded, recorded, many)
 
-    def _finish_recorded(self, recorded: Recorded, rows: int) -> Choice:
-        with self.phases(TRANSFER):
-            self.lane.settle()
-        return self._choice(recorded.numbers[:rows], recorded.outputs, None)
+        def finish() -> Choice:
+            with phases(TRANSFER):
+                lane.settle()
+            if before is not None:
+                self._memory.remember(decisions, rows, recorded.states[:many])
+            return self._choice(recorded.numbers[:many], recorded.outputs, before)
+
+        return finish
 
     def _choice(
         self, numbers: NDArray[np.int32], outputs: Found, before: NDArray[np.float32] | None

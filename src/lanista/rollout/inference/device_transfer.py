@@ -250,6 +250,11 @@ class Recorded:
         self._back = torch.empty_like(self.outputs.numbers, device="cpu", pin_memory=pinned)
         self.numbers = self._back.numpy()
         """What was found, after the lane has settled."""
+        state = self.outputs.state
+        shape = (rows, 0) if state is None else tuple(state.shape)
+        self._states_back = torch.empty(shape, dtype=torch.float32, pin_memory=pinned)
+        self.states = self._states_back.numpy()
+        """And the states after it, of a recurrent policy."""
 
     def run(self, temperature: float) -> None:
         """Let `work` find what it does for what was written to `arrays`, and send it back; written
@@ -260,6 +265,8 @@ class Recorded:
         self._there.copy_(self._here, non_blocking=True)
         self._recording.repeat()
         self._back.copy_(self.outputs.numbers, non_blocking=True)
+        if self.outputs.state is not None:
+            self._states_back.copy_(self.outputs.state, non_blocking=True)
 
 
 def _bytes(rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
