@@ -102,7 +102,7 @@ def test_recorded_work_chooses_as_what_is_launched_one_by_one(
         same(one, other, tolerance)
         if policy.state_size:
             np.testing.assert_allclose(one.state, other.state, atol=tolerance)
-            assert step == 0 or one.state.any()
+            assert step < 4 or one.state.any()  # A seat's first turn may be the fourth.
 
 
 def test_recorded_work_follows_weights_that_change_in_place() -> None:

@@ -78,7 +78,7 @@ def test_they_learn_on_the_gpu_what_threads_do_and_go_on(
     first, second = (heard[name].logs[0] for name in ("threads", "processes"))
     for name in ("decisions", "matches"):
         assert first[name] == second[name]
-    for name in ("loss/policy", "loss/value"):
+    for name in ("policy/loss", "value/loss"):
         assert first[name] == pytest.approx(second[name], rel=1e-3, abs=1e-5)
     more = settings_with(5, lag=lag, graphs=not graphs)
     assert train(more, tmp_path / "processes.pt", resume=True) == 0
