@@ -46,9 +46,12 @@ def numbers(path):
     return json.loads(path.read_text())
 
 
-@pytest.mark.parametrize("game", sorted(champions.CHAMPIONS))
-def test_each_name_is_a_policy_for_its_game(game):
-    assert read_header(policy_file(f"champion:{game}")).game == game
+@pytest.mark.parametrize("name", sorted(champions.CHAMPIONS))
+def test_each_name_is_a_policy_for_its_game_and_seats(name):
+    game, _, seats = name.partition("-")
+    header = read_header(policy_file(f"champion:{name}"))
+    assert header.game == game
+    assert header.settings.get("seats", 2) == int(seats or 2)
 
 
 def test_a_wrong_name_gets_all_that_there_are(capsys):
@@ -70,7 +73,8 @@ def test_the_champion_of_another_game_is_refused(capsys):
 
 def test_games_tells_of_it(capsys):
     main(["games", "beastybar"])
-    assert "\n  policies  champion:beastybar\n" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "\n  policies  champion:beastybar\n            champion:beastybar-3\n" in text
     main(["games", "kuhn"])
     assert "policies" not in capsys.readouterr().out
 
@@ -140,6 +144,9 @@ def test_it_is_written_for_others(tmp_path, kuhn):
 
 
 def test_names_are_those_of_one_game_or_of_all():
-    assert champion_names("beastybar") == ["champion:beastybar"]
+    two, three, four = (f"champion:beastybar{end}" for end in ("", "-3", "-4"))
+    assert champion_names("beastybar") == [two, three, four]
+    assert champion_names("beastybar", 2) == [two, three, four]
+    assert champion_names("beastybar", 4) == [four, two, three]
     assert champion_names("kuhn") == []
     assert champion_names() == [f"champion:{game}" for game in champions.CHAMPIONS]

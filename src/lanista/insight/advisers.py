@@ -12,7 +12,8 @@ def adviser_word(lineup: Lineup, given: str | None = None) -> str:
     if given:
         return given
     words = [searching(word)[0] for word in lineup.players if is_policy(lineup.game, word)]
-    candidates = [word for word in words if "+" not in word] + champion_names(lineup.game)
+    champions = champion_names(lineup.game, len(lineup.players))
+    candidates = [word for word in words if "+" not in word] + champions
     if not candidates:
         raise LanistaError(
             f"Nobody here can give a hint for {lineup.game}: no opponent is a policy and none "

@@ -1,5 +1,7 @@
 """Policies that come with the project: `champion:GAME`, wherever a player can be named.
 
+`champion:GAME-SEATS` is one for another number of seats than the game has unless told.
+
 Owns the names and where the files lie. Knows nothing of what is in them, and nothing of torch.
 """
 
@@ -14,15 +16,20 @@ PREFIX = "champion:"
 CHAMPIONS = {
     "arena": "arena-champion.safetensors",
     "beastybar": "champion.safetensors",
+    "beastybar-3": "champion-3-seats.safetensors",
+    "beastybar-4": "champion-4-seats.safetensors",
     "microrts": "microrts-champion.safetensors",
     "showdown": "showdown-teams.safetensors",
 }
 """The file in artifacts/ of each game's best policy."""
 
 
-def champion_names(game: str | None = None) -> list[str]:
-    """Return the names of the policies that come with the project, or of one `game`."""
-    return [f"{PREFIX}{name}" for name in CHAMPIONS if game in (None, name)]
+def champion_names(game: str | None = None, seats: int | None = None) -> list[str]:
+    """Return the names of the policies that come with the project, or of one `game`; those for so
+    many `seats` first."""
+    names = [name for name in CHAMPIONS if game in (None, name.partition("-")[0])]
+    names.sort(key=lambda name: name != f"{game}-{seats}")
+    return [f"{PREFIX}{name}" for name in names]
 
 
 def is_champion(word: str | Path) -> bool:
