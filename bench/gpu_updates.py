@@ -35,21 +35,26 @@ KINDS = ("self-play", "league")
 Ceilings = Callable[..., tuple[float, float]]
 """Gives states a second of inference and of training, as `gpu.ceilings`."""
 PLAY: dict[tuple[str, str], dict[str, Any]] = {
-    ("beastybar", "self-play"): {"matches": 2_731, "unroll_length": 12, "workers": 2},
-    ("beastybar", "league"): {
-        "matches": 4_096, "unroll_length": 12, "workers": 2,
-    },
-    ("arena", "self-play"): {"mode": "stream", "unrolls": 2_048, "unroll_length": 32, "workers": 2},
-    ("arena", "league"): {"mode": "stream", "unrolls": 2_048, "unroll_length": 32, "workers": 2},
+    ("beastybar", "self-play"): {"matches": 2_731, "unroll_length": 12},
+    ("beastybar", "league"): {"matches": 4_096, "unroll_length": 12},
+    ("arena", "self-play"): {"mode": "stream", "unrolls": 2_048, "unroll_length": 32},
+    ("arena", "league"): {"mode": "stream", "unrolls": 2_048, "unroll_length": 32},
 }  # fmt: skip
 """By game and kind: how an update of about `UPDATE` decisions is played."""
+WAYS: dict[str, dict[str, Any]] = {
+    "two threads": {"workers": 2},
+    "three processes": {"workers": 3, "launcher": "processes", "inference": "worker-gpu"},
+}
+"""Who plays. Processes need NVIDIA's Multi-Process Service to play at once; whether it runs is up
+to whoever measures."""
 
 
 def run_settings(
     game: str, kind: str, precision: str, device: str, folder: Path, **play: Any
 ) -> RunSettings:
     """Return the settings of a run; a league's networks are written to `folder`."""
-    rollouts: dict[str, Any] = {"launcher": "threads", "lag": 1, "graphs": device == "cuda"}
+    rollouts: dict[str, Any] = {"launcher": "threads", "workers": 2, "lag": 1}
+    rollouts["graphs"] = device == "cuda"
     rollouts |= PLAY[game, kind] | play
     learning = rollouts.pop("learning", {})
     if kind == "league":
@@ -163,16 +168,29 @@ def rows(seconds: float, repeats: int, ceilings: Ceilings) -> Iterator[dict[str,
     for game in ("beastybar", "arena"):
         for precision in ("bf16", "fp32"):
             alone = alone_of(game, precision, ceilings)
-            rates: dict[str, float] = {}
-            for kind in KINDS:
-                with tempfile.TemporaryDirectory() as folder:
-                    settings = run_settings(game, kind, precision, "cuda", Path(folder))
-                    laps, shares = measured(settings, seconds, repeats)
-                rates[kind] = statistics.median(lap.rate for lap in laps)
-                aimed = TARGET if kind == "self-play" else LEAGUE_SHARE * rates["self-play"]
-                label = f"{game}, updates of {UPDATE}, {kind}, {precision}"
-                met = {"target": round(aimed), "met": rates[kind] >= aimed}
-                yield line(label, laps, shares, **met, **alone)
+            for way, play in WAYS.items():
+                yield from _rows_of(game, precision, way, play, alone, seconds, repeats)
+
+
+def _rows_of(
+    game: str,
+    precision: str,
+    way: str,
+    play: dict[str, Any],
+    alone: dict[str, int],
+    seconds: float,
+    repeats: int,
+) -> Iterator[dict[str, Any]]:
+    rates: dict[str, float] = {}
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            settings = run_settings(game, kind, precision, "cuda", Path(folder), **play)
+            laps, shares = measured(settings, seconds, repeats)
+        rates[kind] = statistics.median(lap.rate for lap in laps)
+        aimed = TARGET if kind == "self-play" else LEAGUE_SHARE * rates["self-play"]
+        label = f"{game}, updates of {UPDATE}, {kind}, {precision}, {way}"
+        met = {"target": round(aimed), "met": rates[kind] >= aimed}
+        yield line(label, laps, shares, **met, **alone)
 
 
 def alone_of(game: str, precision: str, ceilings: Ceilings, device: str = "cuda") -> dict[str, int]:
