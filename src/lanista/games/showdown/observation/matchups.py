@@ -30,7 +30,7 @@ LIKELY = 0.5
 """The chance above which a move that was not seen is reckoned with."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Foe:
     """An opponent's Pokémon on the field."""
 
