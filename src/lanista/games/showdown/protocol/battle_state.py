@@ -228,7 +228,10 @@ class Side:
 
     def named(self, name: str) -> Mon | None:
         """Return a Pokémon by its nickname."""
-        return next((mon for mon in self.mons if mon.name == name), None)
+        for mon in self.mons:
+            if mon.name == name:
+                return mon
+        return None
 
     def brought(self) -> int:
         """Return how many of its Pokémon have shown themselves in the battle."""
