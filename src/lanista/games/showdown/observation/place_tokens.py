@@ -88,12 +88,13 @@ def remembered(battle: Known) -> list[Turn]:
 
 def memory_numbers(turns: Sequence[Turn], mon: Mon, side: int) -> Token | None:
     """Return what a Pokémon did and lost in the last turns; None if nothing."""
-    if not any(mon in turn.acts or mon in turn.lost for turn in turns):
-        return None
     numbers: Token = []
+    nothing = True
     for turn in turns:
-        numbers += _turn(turn.acts.get(mon), turn.lost.get(mon, 0), side)
-    return numbers if any(numbers) else None
+        act, lost = turn.acts.get(mon), turn.lost.get(mon, 0)
+        nothing = nothing and act is None and not lost
+        numbers += _turn(act, lost, side)
+    return None if nothing else numbers
 
 
 def _turn(act: Event | None, lost: int, side: int) -> Token:

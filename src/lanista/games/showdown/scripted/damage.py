@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from lanista.games.showdown.protocol.traits import traits
 from lanista.games.showdown.protocol.vocabulary import IMMUNE, Move, dex, effectiveness
@@ -88,6 +89,7 @@ def stage_factor(stage: int) -> float:
     return (2 + stage) / 2 if stage >= 0 else 2 / (2 - stage)
 
 
+@lru_cache(maxsize=1 << 12)
 def guessed_stats(base: tuple[int, ...], level: int) -> tuple[int, tuple[int, ...]]:
     """Return the HP and the five stats of an ordinary Pokémon of these base stats."""
     grown = [(2 * stat + 31 + GUESSED_EFFORT // 4) * level // 100 for stat in base]
