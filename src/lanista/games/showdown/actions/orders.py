@@ -98,7 +98,7 @@ class Doubles:
         slots = np.zeros((2, SLOT_ORDERS), np.bool_)
         for slot, active in enumerate(request["active"]):
             slots[slot, _slot_orders(slot, active, party[slot], bench)] = True
-        joint = np.logical_and.outer(slots[0], slots[1])
+        joint: Flags = slots[0][:, None] & slots[1]
         for switch in bench:
             joint[switch, switch] = False
         joint[TERA:SWITCH, TERA:SWITCH] = False
