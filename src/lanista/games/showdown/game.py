@@ -159,15 +159,13 @@ class Showdown:
         ]
         slot = np.array([row[0] for row in self._rows], np.int32)
         seat = np.array([row[1] for row in self._rows], np.int32)
-        tables, at = self._tables, SEATS * slot + seat
         return Sight(
             slot=slot,
             seat=seat,
             match=np.array([match.id for _, _, match, _ in self._rows], np.int64),
             turn=np.array([row[3] for row in self._rows], np.int32),
-            # By one index: by two it takes many times as long.
-            observation=tables.observation.reshape(-1, tables.observation.shape[-1]).take(at, 0),
-            mask=tables.mask.reshape(-1, tables.mask.shape[-1]).take(at, 0),
+            observation=self._tables.observation[slot, seat],
+            mask=self._tables.mask[slot, seat],
             trackers=Trackers([(match, seat) for _, seat, match, _ in self._rows]),
             transcripts=[match.transcripts[seat] for _, seat, match, _ in self._rows],
         )

@@ -89,10 +89,10 @@ class Doubles:
     def legal(self, request: Request) -> Flags:
         """Return which joint orders are legal, `[2025]`."""
         if "forceSwitch" in request:
-            joint = np.zeros((SLOT_ORDERS, SLOT_ORDERS), np.bool_)
+            forced = np.zeros((SLOT_ORDERS, SLOT_ORDERS), np.bool_)
             for first, second in _forced_pairs(request):
-                joint[first, second] = True
-            return joint.reshape(-1)
+                forced[first, second] = True
+            return forced.reshape(-1)
         party = request["side"]["pokemon"]
         bench = [SWITCH + at - 2 for at in range(2, len(party)) if not fainted(party[at])]
         slots = np.zeros((2, SLOT_ORDERS), np.bool_)
