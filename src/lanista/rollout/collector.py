@@ -20,6 +20,7 @@ from lanista.games.bots import Player, reads_observation
 from lanista.games.contract import Decisions, Game, Overlooks, Saved
 from lanista.games.python_game import PythonGame
 from lanista.rollout.bot_threads import BotThreads
+from lanista.rollout.garbage import seldom_collected
 from lanista.rollout.inference.actor import Actor, Choice
 from lanista.rollout.inference.client import RemoteActor
 from lanista.rollout.inference.device_transfer import Lanes
@@ -173,6 +174,7 @@ class Collector:
         self._hooks.close()
         self._hooks = PlayerHooks(self.game, self.opponents, first=1)
 
+    @seldom_collected()
     def whole_matches(self, matches: int) -> Unrolls:
         """Play `matches` fresh matches to their end and return all unrolls of the learner.
 
@@ -201,6 +203,7 @@ class Collector:
                 self._start(again)
                 remaining -= len(again)
 
+    @seldom_collected()
     def unrolls(self, count: int) -> Unrolls:
         """Play on until at least `count` unrolls are complete, and return those."""
         self.streaming = True

@@ -218,6 +218,27 @@ def test_a_seat_that_nobody_watches_has_no_observation_and_all_else_is_the_same(
     unwatched.overlook([0, 1, 2, 3], np.zeros((4, 2), bool))
 
 
+def test_a_seat_that_is_asked_late_knows_what_one_that_is_asked_each_turn_knows(new: Make) -> None:
+    each_turn, late = new(4, observation=2), new(7, observation=2)
+    late.overlook(range(4), np.ones((4, 2), bool))
+    bots = [player(each_turn, "random")] * 2
+    for game in (each_turn, late):
+        game.start(range(4), range(4))
+        for _ in range(5):
+            step(game, bots)
+    late.overlook(range(4), np.zeros((4, 2), bool))
+    for slot in range(4):
+        match, same = late.match_in(slot), each_turn.match_in(slot)
+        assert match.taken_in == [0, 0]
+        for seat in (0, 1):
+            rows = np.ones((2, each_turn.spec.observation.length), np.int16)
+            match.tracker(seat).encode(rows[0])
+            same.tracker(seat).encode(rows[1])
+            assert (rows[0] == rows[1]).all()
+            assert rows[0].any()
+            assert match.taken_in[seat] == len(match.transcripts[seat].views) > 1
+
+
 def test_slots_workers_and_neighbours_change_no_match(new: Make) -> None:
     alone, many = new(4), new(5, workers=2)
     bots = [player(alone, "random")] * 2

@@ -56,6 +56,20 @@ START_ATTEMPTS = 3
 MOST_WORKERS = 256
 
 
+class Trackers(Sequence[Tracker]):
+    """By row: what its seat knows, worked out when it is looked at."""
+
+    def __init__(self, seats: Sequence[tuple[Match, int]]) -> None:
+        self._seats = seats
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def __getitem__(self, row: Any) -> Any:
+        match, seat = self._seats[row]
+        return match.tracker(seat)
+
+
 @dataclass(frozen=True)
 class Sight(Decisions):
     """Decisions, and for each row what its seat knows: bots of ours think from that."""
@@ -152,7 +166,7 @@ class Showdown:
             turn=np.array([row[3] for row in self._rows], np.int32),
             observation=self._tables.observation[slot, seat],
             mask=self._tables.mask[slot, seat],
-            trackers=[match.trackers[seat] for _, seat, match, _ in self._rows],
+            trackers=Trackers([(match, seat) for _, seat, match, _ in self._rows]),
             transcripts=[match.transcripts[seat] for _, seat, match, _ in self._rows],
         )
 
@@ -172,7 +186,7 @@ class Showdown:
 
     def privileged(self) -> NDArray[Any]:
         """Return each row's observation with the other seat's own team and request beside it."""
-        rows = [(slot, seat, match.trackers[1 - seat]) for slot, seat, match, _ in self._rows]
+        rows = [(slot, seat, match.tracker(1 - seat)) for slot, seat, match, _ in self._rows]
         return privileged_views(self.spec, self._tables.observation, rows)
 
     def resample_hidden(self, slot: int, seat: int, stream: Stream) -> None:
@@ -190,8 +204,7 @@ class Showdown:
         )
         self._leave([match])
         match.setup = replace(redrawn_setup, slot=self._number(slot))
-        match.trackers = (self._tracker(0), self._tracker(1))
-        match.transcripts = (Told(), Told())
+        match.forget((self._tracker(0), self._tracker(1)))
         match.redrawn = True
         self._running[match.setup.slot] = match
         for update in self._play_again(match, match.setup):

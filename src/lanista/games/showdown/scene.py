@@ -26,7 +26,7 @@ def scene(game: Game, slot: int, eyes: Eyes) -> Scene:
     """Return what the eyes know of a battle."""
     match = match_in(game, slot)
     watcher = min(eyes) if eyes else 0
-    battle = match.trackers[watcher].battle
+    battle = match.tracker(watcher).battle
     field = [name for name in (battle.weather, battle.terrain, *battle.rooms) if name]
     return {
         "kind": "showdown",
@@ -46,8 +46,8 @@ def match_in(game: Any, slot: int) -> Match:
 
 
 def _side(match: Match, seat: int, own: bool) -> dict[str, Any]:
-    conditions = match.trackers[1 - seat].battle.sides[FOE].conditions
-    mons = _own_team(match, seat) if own else _known_team(match.trackers[1 - seat])
+    conditions = match.tracker(1 - seat).battle.sides[FOE].conditions
+    mons = _own_team(match, seat) if own else _known_team(match.tracker(1 - seat))
     return {"mons": mons, "conditions": sorted(conditions), "known": own}
 
 
@@ -107,7 +107,7 @@ def _log(match: Match, seat: int) -> list[str]:
 def words(game: Game, slot: int, seat: int, head: int, choice: int) -> str:
     """Return an order in words, as the seat that gives it knows the names."""
     match = match_in(game, slot)
-    places = match.trackers[seat].battle.sides[FOE].places
+    places = match.tracker(seat).battle.sides[FOE].places
     foes = [f"the opponent's {place.species}" if place.species else "nobody" for place in places]
     return choice_words(match.requests[seat], choice, foes)
 

@@ -24,6 +24,7 @@ from lanista.errors import LanistaError
 from lanista.games import trust
 from lanista.rollout.chunks import Line, MachineError
 from lanista.rollout.collect_worker import CollectWorker
+from lanista.rollout.garbage import seldom_collected
 from lanista.rollout.launchers.processes import ENDED, NOT_THEIRS
 from lanista.rollout.launchers.shared_memory import Layout, Outbox, Segment, read
 from lanista.rollout.launchers.weight_arrays import weights_from
@@ -43,7 +44,8 @@ def work(pipe: Connection, line: Line, slots: int, environment: Mapping[str, str
     torch.set_num_threads(1)
     crew = CollectWorker(line)
     # Nobody is there any more. Other faults of the system are told where they arise.
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    gone = contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError)
+    with gone, seldom_collected():
         layout, many = pipe.recv()
         weights = [Segment.receive(pipe) for _ in range(many)]
         outbox = Outbox(pipe, slots)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lanista.games.showdown.actions import orders
 from lanista.games.showdown.protocol.requests import FORCED
@@ -48,15 +49,26 @@ def options_of(tracker: Tracker, slot: int) -> Iterator[Option]:
     if own.kind != FORCED and slot < len(own.active):
         active = own.active[slot]
         for at, move in enumerate(active["moves"]):
-            for option in _aims(doubles, slot, at, move["id"], move.get("target", "")):
-                yield option
-                if active.get("canTerastallize"):
-                    yield _turned(option, doubles, own.party[slot].tera)
+            tera = own.party[slot].tera if active.get("canTerastallize") else None
+            yield from _aims(doubles, slot, at, move["id"], move.get("target", ""), tera)
     yield from _switches(tracker, doubles, slot)
     yield Option(orders.PASS if doubles else orders.SINGLES_PASS, PASS)
 
 
-def _aims(doubles: bool, slot: int, at: int, move: str, target: str) -> Iterator[Option]:
+@lru_cache(maxsize=1 << 14)
+def _aims(
+    doubles: bool, slot: int, at: int, move: str, target: str, tera: str | None
+) -> tuple[Option, ...]:
+    """Return a move at all it can be aimed at, each followed by the same and terastallize."""
+    options: list[Option] = []
+    for option in _plain_aims(doubles, slot, at, move, target):
+        options.append(option)
+        if tera is not None:
+            options.append(_turned(option, doubles, tera))
+    return tuple(options)
+
+
+def _plain_aims(doubles: bool, slot: int, at: int, move: str, target: str) -> Iterator[Option]:
     if not doubles:
         harmless = target in OWN_SIDE
         yield Option(at, MOVE, move, () if harmless else (0,))

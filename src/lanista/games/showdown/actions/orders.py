@@ -88,20 +88,17 @@ class Doubles:
 
     def legal(self, request: Request) -> Flags:
         """Return which joint orders are legal, `[2025]`."""
-        joint = np.zeros((SLOT_ORDERS, SLOT_ORDERS), np.bool_)
         if "forceSwitch" in request:
+            forced = np.zeros((SLOT_ORDERS, SLOT_ORDERS), np.bool_)
             for first, second in _forced_pairs(request):
-                joint[first, second] = True
-            return joint.reshape(-1)
+                forced[first, second] = True
+            return forced.reshape(-1)
         party = request["side"]["pokemon"]
         bench = [SWITCH + at - 2 for at in range(2, len(party)) if not fainted(party[at])]
-        rows, allowed = (
-            _slot_orders(slot, active, party[slot], bench)
-            for slot, active in enumerate(request["active"])
-        )
-        columns = np.zeros(SLOT_ORDERS, np.bool_)
-        columns[allowed] = True
-        joint[rows] = columns
+        slots = np.zeros((2, SLOT_ORDERS), np.bool_)
+        for slot, active in enumerate(request["active"]):
+            slots[slot, _slot_orders(slot, active, party[slot], bench)] = True
+        joint: Flags = slots[0][:, None] & slots[1]
         for switch in bench:
             joint[switch, switch] = False
         joint[TERA:SWITCH, TERA:SWITCH] = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanista.games.showdown.observation.place_tokens import lately_seen
+from lanista.games.showdown.observation.place_tokens import remembered
 from lanista.games.showdown.protocol.battle_state import FOE, OWN, Known, Place
 from lanista.games.showdown.protocol.belief import Belief
 from lanista.games.showdown.protocol.likely import Likely, likely
@@ -30,7 +30,7 @@ LIKELY = 0.5
 """The chance above which a move that was not seen is reckoned with."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Foe:
     """An opponent's Pokémon on the field."""
 
@@ -50,7 +50,7 @@ class Matchups:
     """One decision's fighters and what they can do to each other."""
 
     def __init__(self, battle: Known, own: Own, belief: Belief | None = None) -> None:
-        self.lately_seen = lately_seen(battle)
+        self.lately = remembered(battle)
         self.ground = ground_between(battle)
         self.air = air(self.ground)
         self.trick_room = "trickroom" in battle.rooms

@@ -7,7 +7,7 @@ and what the species usually brings. Knows nothing of places and turns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,25 +77,33 @@ def _all_traits(
     facts = traits()
     return np.concatenate(
         [
-            _mean(items, facts.items, len(facts.item_names)),
-            _mean(abilities, facts.abilities, len(facts.ability_names)),
+            _mean(items, _marks("items"), len(facts.item_names)),
+            _mean(abilities, _marks("abilities"), len(facts.ability_names)),
             _has(unseen, moves),
         ]
     )
 
 
-def _mean(shares: Mapping[str, float], rows: Mapping[str, tuple[int, ...]], length: int) -> Written:
-    total = np.zeros(length)
+Marks = tuple[tuple[int, int], ...]
+"""Where a row is not 0, and what it is there: few of many."""
+
+
+def _mean(shares: Mapping[str, float], marks: Mapping[str, Marks], length: int) -> Written:
+    total = [0.0] * length
     for name, share in shares.items():
-        row = rows.get(name)
-        if row is not None:
-            total += share * _as_array(row)
+        for at, value in marks.get(name, ()):
+            total[at] += share * value
     return np.rint(total).astype(np.int16)
 
 
-@lru_cache(maxsize=1 << 10)
-def _as_array(row: tuple[int, ...]) -> NDArray[np.float64]:
-    return np.array(row, np.float64)
+@cache
+def _marks(kind: str) -> dict[str, Marks]:
+    """Return the marks of all items or abilities."""
+    rows: Mapping[str, tuple[int, ...]] = getattr(traits(), kind)
+    return {
+        name: tuple((at, value) for at, value in enumerate(row) if value)
+        for name, row in rows.items()
+    }
 
 
 def _has(unseen: Mapping[str, float], moves: Iterable[str]) -> Written:

@@ -83,7 +83,7 @@ class MoveWriter:
                 int(place.last_move == move),
                 *_target_flags(target or dex().targets.get(move, "")),
             )
-            out[row, self._traits : self._versus] = traits().moves.get(move, 0)
+            out[row, self._traits : self._versus] = _done_by(move)
         self._write_versus(matchups, at, (attacker, turned), moves, priorities, out)
 
     def _write_versus(
@@ -127,6 +127,13 @@ HITS_ALLY = frozenset(("allAdjacent", "normal", "any"))
 def _is_spread(move: str, foes: int, ally: bool) -> bool:
     target = dex().targets.get(move, "")
     return target in SPREADS and foes + (ally and target == "allAdjacent") > 1
+
+
+@lru_cache(maxsize=1 << 10)
+def _done_by(move: str) -> Written:
+    """Return what a move does, as it is written."""
+    facts = traits()
+    return np.array(facts.moves.get(move, (0,) * len(facts.move_names)), np.int16)
 
 
 @lru_cache(maxsize=64)

@@ -6,9 +6,15 @@ group. Places are never named by number, so that left and right have no meaning 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from lanista.games.showdown.observation.fields import PARTY
 from lanista.games.showdown.observation.token_fields import REMEMBERED_TURNS
 from lanista.games.showdown.protocol.battle_state import (
+    BOOSTS,
     OWN,
     RESIDUAL,
     Event,
@@ -35,56 +41,63 @@ MOST = 20
 _VOLATILE = {name: at for at, name in enumerate(VOLATILES)}
 _WEATHER = {"": 0} | {name: at for at, name in enumerate(WEATHERS, 1)}
 _TERRAIN = {"": 0} | {name: at for at, name in enumerate(TERRAINS, 1)}
+_FIRST_VOLATILE = 5 + len(BOOSTS) + len(SINGLE)
 _NO_CONDITIONS = [0] * len(SIDE_CONDITIONS)
 _NO_TURN = [0] * 8
 NOBODY, ITSELF, ITS_ALLY, OTHER_SIDE = range(4)
 
 
-def place_numbers(battle: Known, place: Place, *, locked: bool) -> Token:
-    """Return what holds while a Pokémon stays where it is."""
+def write_place(battle: Known, place: Place, out: NDArray[np.int16], *, locked: bool) -> None:
+    """Write what holds while a Pokémon stays where it is; `out` is 0 before."""
     turn = battle.turn
-    volatiles = [0] * len(VOLATILES)
     for name, value in place.volatiles.items():
-        volatiles[_VOLATILE[name]] = value if name in COUNTED else min(turn - value + 1, MOST)
-    return [
+        counted = value if name in COUNTED else min(turn - value + 1, MOST)
+        out[_FIRST_VOLATILE + _VOLATILE[name]] = counted
+    out[:_FIRST_VOLATILE] = [
         1,
         int(not place.last_move),
         min(turn - place.since, MOST),
         place.protects if place.protected >= turn - 1 else 0,
         int(locked),
         *place.boosts,
-        *(int(name in place.single) for name in SINGLE),
-        *volatiles,
+        *[name in place.single for name in SINGLE],
     ]
 
 
-def lately_seen(battle: Known) -> set[Mon]:
-    """Return the Pokémon that did something or were hurt in the turns that are remembered."""
-    seen: set[Mon] = set()
-    for events in (battle.events, battle.earlier)[:REMEMBERED_TURNS]:
+class Turn:
+    """What each Pokémon did in a turn that is remembered, and the HP it lost."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.acts: dict[Mon, Event] = {}
+        """The last lost turn or switch before a Pokémon's first move, or that move."""
+        self.lost: dict[Mon, int] = {}
         for event in events:
-            seen.update(event.hurt)
-            if event.mon is not None:
-                seen.add(event.mon)
-    return seen
+            for mon, lost in event.hurt.items():
+                self.lost[mon] = self.lost.get(mon, 0) + lost
+            actor = event.mon
+            if actor is not None and event.kind != RESIDUAL:
+                act = self.acts.get(actor)
+                if act is None or not act.move:
+                    self.acts[actor] = event
 
 
-def memory_numbers(battle: Known, mon: Mon, side: int) -> Token | None:
+def remembered(battle: Known) -> list[Turn]:
+    """Return the turns that are remembered, the last first."""
+    return [Turn(events) for events in (battle.events, battle.earlier)[:REMEMBERED_TURNS]]
+
+
+def memory_numbers(turns: Sequence[Turn], mon: Mon, side: int) -> Token | None:
     """Return what a Pokémon did and lost in the last turns; None if nothing."""
-    turns = (battle.events, battle.earlier)[:REMEMBERED_TURNS]
     numbers: Token = []
-    for events in turns:
-        numbers += _turn(battle, events, mon, side)
-    return numbers if any(numbers) else None
+    nothing = True
+    for turn in turns:
+        act, lost = turn.acts.get(mon), turn.lost.get(mon, 0)
+        nothing = nothing and act is None and not lost
+        numbers += _turn(act, lost, side)
+    return None if nothing else numbers
 
 
-def _turn(battle: Known, events: list[Event], mon: Mon, side: int) -> Token:
-    act: Event | None = None
-    lost = 0
-    for event in events:
-        lost += event.hurt.get(mon, 0)
-        if event.mon is mon and event.kind != RESIDUAL and (act is None or not act.move):
-            act = event
+def _turn(act: Event | None, lost: int, side: int) -> Token:
     if act is None:
         return [0, NONE, 0, 0, lost, 0, 0, 0] if lost else _NO_TURN
     half = len(act.damage) // 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,11 @@ from lanista.games.showdown.observation.mon_traits import foe_traits, likely_num
 from lanista.games.showdown.observation.move_tokens import MoveWriter
 from lanista.games.showdown.observation.place_tokens import (
     MOST,
+    Turn,
     field_numbers,
     memory_numbers,
-    place_numbers,
     request_flags,
+    write_place,
 )
 from lanista.games.showdown.protocol.battle_state import FOE, FULL, OWN, Known, Mon, Place, Side
 from lanista.games.showdown.protocol.belief import Belief
@@ -51,6 +52,18 @@ from lanista.games.showdown.scripted.reckoning import (
 Token = list[int]
 Written = NDArray[np.int16]
 _STATUS = {"": 0} | {status: at for at, status in enumerate(STATUSES, 1)}
+
+
+class FoeNames(NamedTuple):
+    """What of an opponent's token follows from names."""
+
+    who: list[int]
+    """Numbers of its species, item, ability and moves."""
+    types: tuple[str, ...]
+    """Of its species."""
+    tera: int
+    stats: tuple[int, ...]
+    """HP first."""
 
 
 class TokenWriter:
@@ -85,9 +98,9 @@ class TokenWriter:
         self._write_moves(battle, own, matchups, moves)
         self._write_foes(battle, own, matchups, belief, party, moves, team)
         starts = self._starts
-        out_row[: starts[0]] = party.T.ravel()
-        out_row[starts[0] : starts[1]] = team.T.ravel()
-        out_row[starts[1] : starts[2]] = moves.T.ravel()
+        _by_column(party, out_row[: starts[0]])
+        _by_column(team, out_row[starts[0] : starts[1]])
+        _by_column(moves, out_row[starts[1] : starts[2]])
         out_row[starts[2] :] = field_numbers(battle, own)
 
     def write_own(self, battle: Known, own: Own, out_row: NDArray[Any]) -> None:
@@ -98,8 +111,8 @@ class TokenWriter:
         for at, mon in enumerate(own.party[:PARTY]):
             self._write_own(battle, own, matchups, at, mon, party[at])
         self._write_moves(battle, own, matchups, moves)
-        out_row[: party.size] = party.T.ravel()
-        out_row[party.size :] = moves.T.ravel()
+        _by_column(party, out_row[: party.size])
+        _by_column(moves, out_row[party.size :])
 
     # Inside: the own side.
 
@@ -125,9 +138,9 @@ class TokenWriter:
             out[_PACE] = min(round(matchups.paces[at]), 2000)
         if place is not None and place.mon is not None and not mon.fainted:
             locked = "choice" in mon.item and bool(place.last_move)
-            out[self._place : self._memory] = place_numbers(battle, place, locked=locked)
-        if public_mon is not None and public_mon in matchups.lately_seen:
-            memory = memory_numbers(battle, public_mon, OWN)
+            write_place(battle, place, out[self._place : self._memory], locked=locked)
+        if public_mon is not None:
+            memory = memory_numbers(matchups.lately, public_mon, OWN)
             if memory is not None:
                 out[self._memory : self._after] = memory
         if at < self.places:
@@ -208,7 +221,7 @@ class TokenWriter:
             if mon is None:
                 continue
             fate = _fate(mon, place, side, all_known)
-            self._write_foe(battle, mon, place, fate, belief, matchups.lately_seen, out[row])
+            self._write_foe(battle, mon, place, fate, belief, matchups.lately, out[row])
         for row in range(len(order), side.size or PARTY):
             if not side.previewed and row < PARTY:
                 out[row, :_HEAD] = _HIDDEN
@@ -221,60 +234,60 @@ class TokenWriter:
         place: Place | None,
         fate: int,
         belief: Belief | None,
-        lately: set[Mon],
+        lately: Sequence[Turn],
         out: Written,
     ) -> None:
         types = place.current_types() if place is not None else ()
         ability = place.ability if place is not None and place.ability else mon.ability
         forme = place.forme if place is not None else ""
         key = (
-            *(fate, types, ability, forme, mon.species, mon.level, mon.hp, mon.status, mon.slept),
-            *(mon.item, mon.lost_item, mon.brought, mon.ability, mon.tera, mon.terastallized),
-            *(mon.speed_low, mon.speed_high, *mon.moves),
+            *(ability, forme, mon.species, mon.level, mon.item, mon.brought, mon.ability),
+            *(mon.tera, mon.speed_low, mon.speed_high, *mon.moves),
         )
         if mon.written[0] != key:
-            mon.written = key, self._foe_static(mon, fate, types, ability, forme, belief)
-        head, named, likely_part = mon.written[1]
+            mon.written = key, self._foe_names(mon, ability, forme, belief)
+        names, named, likely_part = mon.written[1]
+        head = self._foe_head(mon, fate, types, names)
         out[:_HEAD] = head
         out[_HEAD : self._place] = named
         if place is not None and mon.hp > 0:
             locked = "choice" in (mon.item or "") and bool(place.last_move)
-            out[self._place : self._memory] = place_numbers(battle, place, locked=locked)
-        if mon in lately:
-            memory = memory_numbers(battle, mon, FOE)
-            if memory is not None:
-                out[self._memory : self._after] = memory
+            write_place(battle, place, out[self._place : self._memory], locked=locked)
+        memory = memory_numbers(lately, mon, FOE)
+        if memory is not None:
+            out[self._memory : self._after] = memory
         out[self._after : self._after + len(likely_part)] = likely_part
 
-    def _foe_static(
-        self,
-        mon: Mon,
-        fate: int,
-        types: tuple[str, ...],
-        ability: str,
-        forme: str,
-        belief: Belief | None,
-    ) -> tuple[Written, Written, Written]:
-        tables, chances, moves = self._dex, likely(mon, belief), tuple(mon.moves)
-        dex_entry = tables.species_of(forme or mon.species)
+    def _foe_head(self, mon: Mon, fate: int, types: tuple[str, ...], names: FoeNames) -> Token:
         if not types:
             turned = mon.terastallized and mon.tera and mon.tera != "stellar"
-            types = (mon.tera,) if turned else dex_entry.types
+            types = (mon.tera,) if turned else names.types
+        return [
+            *names.who,
+            *(fate, _STATUS.get(mon.status, 0), *self._types(types)),
+            *(names.tera, mon.hp, mon.level, *names.stats),
+            *(0, mon.terastallized, min(mon.slept, MOST), bool(mon.lost_item)),
+        ]
+
+    def _foe_names(
+        self, mon: Mon, ability: str, forme: str, belief: Belief | None
+    ) -> tuple[FoeNames, Written, Written]:
+        """Return what follows from names alone, which a turn mostly leaves as they are."""
+        tables, chances, moves = self._dex, likely(mon, belief), tuple(mon.moves)
+        dex_entry = tables.species_of(forme or mon.species)
         if not ability and len(dex_entry.abilities) == 1:
             ability = dex_entry.abilities[0]
         most_hp, stats = guessed_stats(dex_entry.stats, mon.level)
-        head = [
+        who = [
             dex_entry.number,
             UNKNOWN if mon.item is None else self._item(mon.item),
             number_of(tables.abilities, ability) if ability else UNKNOWN,
             *self._sorted_moves(moves, UNKNOWN),
-            *(fate, _STATUS.get(mon.status, 0), *self._types(types)),
-            number_of(tables.types, mon.tera) if mon.tera else UNKNOWN,
-            *(mon.hp, mon.level, most_hp, *stats),
-            *(0, int(mon.terastallized), min(mon.slept, MOST), int(bool(mon.lost_item))),
         ]
+        tera = number_of(tables.types, mon.tera) if mon.tera else UNKNOWN
+        names = FoeNames(who, dex_entry.types, tera, (most_hp, *stats))
         likely_part = np.array([*bounds(mon), *likely_numbers(chances)], np.int16)
-        return np.array(head, np.int16), foe_traits(chances, moves), likely_part
+        return names, foe_traits(chances, moves), likely_part
 
     def _write_foe_versus(
         self, matchups: Matchups, party: Written, moves: Written, out: Written
@@ -286,9 +299,10 @@ class TokenWriter:
                 continue
             out[at, _PACE] = min(round(foe.pace), 2000)
             best, danger, most = names[at]
-            out[at, -3] = party[: self.places, danger].max()
-            out[at, -2] = moves[:, most].max()
-            out[at, -1] = party[self.places :, best].max()
+            # Of so few numbers Python finds the largest sooner.
+            out[at, -3] = max(party[: self.places, danger].tolist())
+            out[at, -2] = max(moves[:, most].tolist())
+            out[at, -1] = max(party[self.places :, best].tolist())
 
     @cache  # noqa: B019 - there are two writers, for ever.
     def _versus_columns(self) -> list[tuple[int, int, int]]:
@@ -330,6 +344,11 @@ _HIDDEN = [
     for name in _NAMES[:_HEAD]
 ]
 """A Pokémon of which nothing is known but that it is there."""
+
+
+def _by_column(tokens: Written, out: NDArray[Any]) -> None:
+    """Write tokens as a row has them: field by field, each of all tokens."""
+    np.copyto(out.reshape(tokens.shape[::-1]), tokens.T)
 
 
 def _shown_order(side: Side, places: int) -> list[tuple[Mon | None, Place | None]]:

@@ -37,7 +37,7 @@ class Mon:
     __slots__ = (
         *("name", "species", "base", "level", "gender", "hp", "status", "slept", "appeared"),
         *("item", "lost_item", "brought", "ability", "tera", "terastallized", "moves"),
-        *("speed_low", "speed_high", "written", "reckoned"),
+        *("speed_low", "speed_high", "guessed", "written", "reckoned"),
     )
 
     def __init__(self, name: str, species: str, level: int, gender: str) -> None:
@@ -69,6 +69,8 @@ class Mon:
         """A lower bound of its acting speed drawn from who moved first; 0 while there is none."""
         self.speed_high = 0
         """The upper bound; 0 while there is none."""
+        self.guessed: tuple[Any, Any] = (None, None)
+        """What was revealed when it was last guessed what else it has, and the guess."""
         self.written: tuple[Any, Any] = (None, None)
         """What an observation was last made of and how it was written, to be used again."""
         self.reckoned: tuple[Any, Any] = (None, None)
@@ -228,7 +230,10 @@ class Side:
 
     def named(self, name: str) -> Mon | None:
         """Return a Pokémon by its nickname."""
-        return next((mon for mon in self.mons if mon.name == name), None)
+        for mon in self.mons:
+            if mon.name == name:
+                return mon
+        return None
 
     def brought(self) -> int:
         """Return how many of its Pokémon have shown themselves in the battle."""

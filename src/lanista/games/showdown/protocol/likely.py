@@ -40,7 +40,14 @@ class Likely:
 
 def likely(mon: Mon, belief: Belief | None) -> Likely:
     """Return what a Pokémon of the opponent's probably has."""
-    return _likely(seen_of(mon), belief)
+    key = (
+        *(belief, mon.species, mon.base, mon.level, mon.item, mon.brought, mon.ability, mon.tera),
+        *mon.moves,
+    )
+    if mon.guessed[0] != key:
+        mon.guessed = key, _likely(seen_of(mon), belief)
+    guess: Likely = mon.guessed[1]
+    return guess
 
 
 @lru_cache(maxsize=1 << 14)

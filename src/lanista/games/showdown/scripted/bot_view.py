@@ -18,7 +18,7 @@ from lanista.games.showdown.scripted.fighters import (
 from lanista.games.showdown.scripted.reckoning import Air, Sheet, air
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Standing:
     """A fighter and where it stands."""
 

@@ -24,6 +24,7 @@ from lanista.games.showdown.scripted.damage import (
 from lanista.games.showdown.scripted.reckoning import Sheet
 
 SCREENS = frozenset(("reflect", "lightscreen", "auroraveil"))
+_NO_SCREENS = frozenset[str]()
 _NO_BOOSTS = (0,) * 7
 
 
@@ -77,7 +78,7 @@ def sheet_of_foe(battle: Known, mon: Mon, place: Place | None = None) -> Sheet:
         ability = dex_entry.abilities[0]
     types = place.current_types() if place is not None else dex_entry.types
     boosts = tuple(place.boosts) if place is not None else _NO_BOOSTS
-    fallen = sum(teammate.hp <= 0 for teammate in battle.sides[FOE].mons)
+    fallen = sum([teammate.hp <= 0 for teammate in battle.sides[FOE].mons])
     key = (
         *(species, mon.level, types, mon.hp, boosts, mon.status, mon.item, ability),
         *(mon.terastallized, _screens(battle, FOE), fallen),
@@ -141,8 +142,9 @@ def _like(type: str, category: int) -> Move:
 
 
 def _screens(battle: Known, side: int) -> frozenset[str]:
-    return SCREENS.intersection(battle.sides[side].conditions)
+    conditions = battle.sides[side].conditions
+    return SCREENS.intersection(conditions) if conditions else _NO_SCREENS
 
 
 def _fallen(party: list[OwnMon]) -> int:
-    return sum(mon.fainted for mon in party)
+    return sum([mon.fainted for mon in party])

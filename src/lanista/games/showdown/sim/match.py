@@ -31,7 +31,8 @@ class Match:
     deal: int
     setup: Setup
     """Its `slot` is the battle's number at the workers, which no other battle ever has."""
-    trackers: tuple[Tracker, Tracker]
+    knowing: tuple[Tracker, Tracker]
+    """What each seat knows, as far as anybody has asked; see `tracker`."""
     turn: int = 0
     playing: bool = True
     requests: list[Request] = field(default_factory=lambda: [{"wait": True}] * SEATS)
@@ -44,6 +45,8 @@ class Match:
     """The same in the simulator's words."""
     transcripts: tuple[Told, Told] = field(default_factory=lambda: (Told(), Told()))
     """What each seat was told, for bots that keep track in their own way."""
+    taken_in: list[int] = field(default_factory=lambda: [0] * SEATS)
+    """How much of that each seat's tracker has heard."""
     redrawn: bool = False
     """What was hidden has been redrawn, so that the deal no longer tells the battle."""
 
@@ -63,13 +66,29 @@ class Match:
     def take(self, update: Update) -> None:
         """Hand each seat what it was told."""
         for seat, view in enumerate(update.views):
-            tracker = self.trackers[seat]
             self.transcripts[seat].views.append(view)
+            if view.request is not None:
+                self.requests[seat] = view.request
+
+    def tracker(self, seat: int) -> Tracker:
+        """Return what a seat knows now; lines are read when somebody asks, as many bots do not."""
+        tracker, views = self.knowing[seat], self.transcripts[seat].views
+        for view in views[self.taken_in[seat] :]:
             if view.lines:
                 tracker.hear(view.lines)
             if view.request is not None:
                 tracker.ask(view.request)
-                self.requests[seat] = view.request
+        self.taken_in[seat] = len(views)
+        return tracker
+
+    @property
+    def trackers(self) -> tuple[Tracker, Tracker]:
+        """What each seat knows now."""
+        return self.tracker(0), self.tracker(1)
+
+    def forget(self, knowing: tuple[Tracker, Tracker]) -> None:
+        """Begin anew with what the seats were told and know."""
+        self.knowing, self.transcripts, self.taken_in = knowing, (Told(), Told()), [0] * SEATS
 
     def words(self, orders: Orders) -> list[tuple[int, str]]:
         """Return the answers as the simulator reads them, and put them down in the history."""

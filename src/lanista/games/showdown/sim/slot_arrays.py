@@ -53,7 +53,7 @@ class Tables(Results):
         for seat in range(SEATS):
             if match.asks(seat):
                 if not self.unread[slot, seat]:
-                    match.trackers[seat].encode(self.observation[slot, seat])
+                    match.tracker(seat).encode(self.observation[slot, seat])
                 request = match.requests[seat]
                 write_mask(request, self._orders, self._previews, self.mask[slot, seat])
         first, second = match.material()
