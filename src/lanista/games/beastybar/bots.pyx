@@ -15,7 +15,7 @@ from lanista.games.beastybar.observation cimport draw_unseen, read_view, write_v
 from lanista.games.beastybar.rules cimport (
     ACTS_AS, ALL_ACTIONS, CHAMELEON, CHAMELEON_NONE, CHOICE, CROCODILE, GIRAFFE, HIPPO, IN_BAR, LINE, LION,
     PARROT, PLAYED, POINTS, POINTS_OF, SKUNK, SPECIES_COUNT, ZEBRA, Match, Rules, Turn,
-    apply_action, is_over, legal_actions, owner_of, resolve, species_of,
+    apply_action, is_over, legal_actions, legal_bits, lowest, ones, owner_of, resolve, species_of,
 )
 from lanista.games.rows cimport rows_fit
 from lanista.games.streams cimport THINK, below, normal, stream_key
@@ -103,18 +103,13 @@ cdef int greedy(const Mind* mind, const Match* match, const uint8_t* mask) noexc
     return best
 
 
-cdef int any_of(const uint8_t* mask, int actions, uint64_t* stream) noexcept nogil:
-    """Return one of the legal actions, each as likely."""
-    cdef int action, legal = 0, skip
-    for action in range(actions):
-        legal += mask[action]
-    skip = <int>below(stream, <unsigned int>legal)
-    for action in range(actions):
-        if mask[action]:
-            if skip == 0:
-                return action
-            skip -= 1
-    return -1
+cdef int any_of(uint64_t legal, uint64_t* stream) noexcept nogil:
+    """Return one of the legal actions, which have a bit each, each as likely."""
+    cdef int skip = <int>below(stream, <unsigned int>ones(legal))
+    while skip > 0:
+        legal &= legal - 1
+        skip -= 1
+    return lowest(legal)
 
 
 cdef class BeastyBot:
@@ -282,25 +277,21 @@ cdef class OutcomeBot(BeastyBot):
 
     cdef double play_on(self, Match* world, int action, uint64_t* stream) noexcept nogil:
         """Play until the bot has seen enough; return the balance."""
-        cdef uint8_t mask[ALL_ACTIONS]
-        cdef int before = self.entered(world), i
+        cdef int before = self.entered(world)
         apply_action(world, &self.mind.rules, action)
         while not is_over(world, &self.mind.rules):
             if world.to_move == 0 and self.has_seen_enough(world, before):
                 break
-            for i in range(self.mind.actions):
-                mask[i] = 0
-            legal_actions(world, &self.mind.rules, mask)
-            apply_action(world, &self.mind.rules, self.reply(world, mask, stream))
+            apply_action(world, &self.mind.rules, self.reply(world, stream))
         return self.balance(world)
 
     cdef bint has_seen_enough(self, const Match* world, int before) noexcept nogil:
         """Whether the line has opened since `before` animals were in the bar."""
         return self.entered(world) != before
 
-    cdef int reply(self, const Match* world, const uint8_t* mask, uint64_t* stream) noexcept nogil:
+    cdef int reply(self, const Match* world, uint64_t* stream) noexcept nogil:
         """Return what whoever is to move does on the way."""
-        return any_of(mask, self.mind.actions, stream)
+        return any_of(legal_bits(world, &self.mind.rules), stream)
 
     cdef int entered(self, const Match* world) noexcept nogil:
         cdef int seat, total = 0
@@ -349,9 +340,14 @@ cdef class DistilledOutcomeBot(OutcomeBot):
     cdef bint has_seen_enough(self, const Match* world, int before) noexcept nogil:
         return False
 
-    cdef int reply(self, const Match* world, const uint8_t* mask, uint64_t* stream) noexcept nogil:
+    cdef int reply(self, const Match* world, uint64_t* stream) noexcept nogil:
         cdef uint8_t view[MOST_VIEW]
+        cdef uint8_t mask[ALL_ACTIONS]
         cdef Match seen
+        cdef int i
+        for i in range(self.mind.actions):
+            mask[i] = 0
+        legal_actions(world, &self.mind.rules, mask)
         write_view(world, &self.mind.rules, world.to_move, view)
         read_view(view, &self.mind.rules, &seen)
         return best_by_weight(&seen, &self.mind.rules, mask, self.mind.actions)

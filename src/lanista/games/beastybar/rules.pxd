@@ -50,12 +50,26 @@ cdef extern from *:
     static const unsigned char lanista_points[12] = {4, 4, 4, 3, 3, 2, 4, 3, 2, 3, 2, 2};
     /* By species: its place among the nine plain plays, or -1. */
     static const signed char lanista_plain[12] = {0, -1, -1, 1, -1, 2, 3, 4, 5, 6, 7, 8};
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static __inline int lanista_ones(unsigned long long bits) { return (int)__popcnt64(bits); }
+    static __inline int lanista_lowest(unsigned long long bits) {
+        unsigned long place;
+        _BitScanForward64(&place, bits);
+        return (int)place;
+    }
+    #else
+    static inline int lanista_ones(unsigned long long bits) { return __builtin_popcountll(bits); }
+    static inline int lanista_lowest(unsigned long long bits) { return __builtin_ctzll(bits); }
+    #endif
     """
     const int8_t[35] PLAYED "lanista_played"
     const int8_t[35] ACTS_AS "lanista_acts_as"
     const int8_t[35] CHOICE "lanista_choice"
     const uint8_t[12] POINTS_OF "lanista_points"
     const int8_t[12] PLAIN "lanista_plain"
+    int ones "lanista_ones"(uint64_t bits) noexcept nogil
+    int lowest "lanista_lowest"(uint64_t bits) noexcept nogil
 
 cdef struct Rules:
     int seats
@@ -97,6 +111,7 @@ cdef inline int owner_of(uint8_t card) noexcept nogil:
 cdef void resolve(
     Turn* turn, const uint8_t* line, int count, uint8_t card, int acts_as, int choice
 ) noexcept nogil
+cdef uint64_t legal_bits(const Match* match, const Rules* rules) noexcept nogil
 cdef void legal_actions(const Match* match, const Rules* rules, uint8_t* mask) noexcept nogil
 cdef void apply_action(Match* match, const Rules* rules, int action) noexcept nogil
 cdef bint is_over(const Match* match, const Rules* rules) noexcept nogil

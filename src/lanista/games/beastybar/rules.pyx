@@ -185,41 +185,53 @@ cdef void skunk(Turn* turn) noexcept nogil:
 
 # A whole match.
 
-cdef void legal_actions(const Match* match, const Rules* rules, uint8_t* mask) noexcept nogil:
-    """Set the legal actions of the seat to move in `mask`, which holds zeros."""
-    cdef uint16_t hand = match.hand[match.to_move], present = 0
+cdef inline uint64_t plain_plays(unsigned int species) noexcept nogil:
+    """Return the plain plays of a set of species; both have a bit each, in the same order."""
+    return (species & 1) | (species >> 2 & 2) | (species >> 3 & 0x1FC)
+
+
+cdef inline uint64_t first_bits(int number) noexcept nogil:
+    return (<uint64_t>1 << number) - 1
+
+
+cdef uint64_t legal_bits(const Match* match, const Rules* rules) noexcept nogil:
+    """Return the legal actions of the seat to move, a bit each."""
+    cdef uint64_t hand = match.hand[match.to_move], present = 0, legal = plain_plays(hand), one = 1
     cdef int i, count = match.count
     cdef bint stay = rules.kangaroo_may_stay, decline = rules.parrot_may_decline
-    for i in range(SPECIES_COUNT):
-        if PLAIN[i] >= 0 and (hand >> i) & 1:
-            mask[PLAIN[i]] = 1
     if (hand >> KANGAROO) & 1:
-        mask[KANGAROO_0] = count == 0 or stay
-        mask[KANGAROO_0 + 1] = count >= 1
-        mask[KANGAROO_0 + 2] = count >= 2
+        if count == 0 or stay:
+            legal |= one << KANGAROO_0
+        legal |= first_bits(min(count, 2)) << (KANGAROO_0 + 1)
     if (hand >> PARROT) & 1:
-        mask[PARROT_NONE] = count == 0 or decline
-        for i in range(count):
-            mask[PARROT_NONE + 1 + i] = 1
+        if count == 0 or decline:
+            legal |= one << PARROT_NONE
+        legal |= first_bits(count) << (PARROT_NONE + 1)
     if not (hand >> CHAMELEON) & 1:
-        return
+        return legal
     for i in range(count):
-        present |= <uint16_t>1 << species_of(match.line[i])
-    present &= ~(<uint16_t>1 << CHAMELEON)
-    mask[CHAMELEON_NONE] = present == 0 or rules.chameleon_may_decline
-    for i in range(SPECIES_COUNT):
-        if PLAIN[i] >= 0 and (present >> i) & 1:
-            mask[CHAMELEON_PLAIN + PLAIN[i]] = 1
+        present |= one << species_of(match.line[i])
+    present &= ~(one << CHAMELEON)
+    if present == 0 or rules.chameleon_may_decline:
+        legal |= one << CHAMELEON_NONE
+    legal |= plain_plays(present) << CHAMELEON_PLAIN
     if (present >> KANGAROO) & 1:
-        mask[CHAMELEON_KANGAROO_1] = 1
-        mask[CHAMELEON_KANGAROO_1 + 1] = count >= 2
+        legal |= first_bits(min(count, 2)) << CHAMELEON_KANGAROO_1
         if stay:
-            mask[CHAMELEON_STAYS] = 1
+            legal |= one << CHAMELEON_STAYS
     if (present >> PARROT) & 1:
-        for i in range(count):
-            mask[CHAMELEON_PARROT_0 + i] = 1
+        legal |= first_bits(count) << CHAMELEON_PARROT_0
         if decline:
-            mask[CHAMELEON_SPARES] = 1
+            legal |= one << CHAMELEON_SPARES
+    return legal
+
+
+cdef void legal_actions(const Match* match, const Rules* rules, uint8_t* mask) noexcept nogil:
+    """Set the legal actions of the seat to move in `mask`, which holds zeros."""
+    cdef uint64_t legal = legal_bits(match, rules)
+    while legal:
+        mask[lowest(legal)] = 1
+        legal &= legal - 1
 
 
 cdef void apply_action(Match* match, const Rules* rules, int action) noexcept nogil:
