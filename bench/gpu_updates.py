@@ -43,7 +43,7 @@ PLAY: dict[tuple[str, str], dict[str, Any]] = {
 """By game and kind: how an update of about `UPDATE` decisions is played."""
 WAYS: dict[str, dict[str, Any]] = {
     "two threads": {"workers": 2},
-    "three processes": {"workers": 3, "launcher": "processes", "inference": "worker-gpu"},
+    "three processes": {"workers": 3, "launcher": "processes", "processes_on_gpu": True},
 }
 """Who plays. Processes need NVIDIA's Multi-Process Service to play at once; whether it runs is up
 to whoever measures."""

@@ -240,15 +240,6 @@ def test_an_existing_run_ends_with_exit_code_3(tmp_path, capsys):
             2,
             "processes play on the CPU",
         ),
-        (
-            [
-                *KUHN,
-                "--cpu",
-                *["--set", "rollouts.inference=worker-gpu", "rollouts.launcher=processes"],
-            ],
-            2,
-            "set rollouts.inference to worker",
-        ),
         ([*KUHN, "--game", "beastybar", "--set", "evaluation.exact=always"], 2, "exact NashConv"),
     ],
 )

@@ -12,13 +12,15 @@ import torch
 from test_gpu_runs import RUN
 
 from lanista.learn.learner import Learner
+from lanista.rollout.launchers.chunks_to_device import ChunksToDevice
+from lanista.rollout.launchers.shared_memory import Segment
 from lanista.runs.settings import RunSettings, load_settings
 from lanista.training.loop import train
 from lanista.training.observers import Observer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 
-PROCESSES = {"workers": 2, "launcher": "processes", "inference": "worker-gpu"}
+PROCESSES = {"workers": 2, "launcher": "processes", "processes_on_gpu": True}
 
 
 def settings_with(iterations: int = 3, **rollouts: Any) -> RunSettings:
@@ -65,13 +67,13 @@ def test_they_learn_on_the_gpu_what_threads_do_and_go_on(
     learn = Learner.update
 
     def watched(self: Learner, unrolls: Any, **how: Any) -> Any:
-        assert lag or unrolls.index.is_cuda
+        assert unrolls.index.is_cuda
         return learn(self, unrolls, **how)
 
     monkeypatch.setattr(Learner, "update", watched)
     heard = {}
-    for launcher, inference in (("threads", "worker"), ("processes", "worker-gpu")):
-        settings = settings_with(launcher=launcher, inference=inference, lag=lag, graphs=graphs)
+    for launcher in ("threads", "processes"):
+        settings = settings_with(launcher=launcher, lag=lag, graphs=graphs)
         heard[launcher] = Heard()
         output = tmp_path / f"{launcher}.pt"
         assert train(settings, output, observers=[heard[launcher]]) == 0
@@ -84,8 +86,25 @@ def test_they_learn_on_the_gpu_what_threads_do_and_go_on(
     assert train(more, tmp_path / "processes.pt", resume=True) == 0
 
 
-def test_one_that_is_killed_is_started_again_and_its_memory_is_let_go(tmp_path: Path) -> None:
-    heard = Heard(kills=2)
+def test_one_that_is_killed_is_started_again_and_its_memory_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard, pinned, addresses = Heard(kills=2), set(), []
+    pin, unpin = ChunksToDevice.pin, ChunksToDevice.unpin
+
+    def pinning(self: ChunksToDevice, segment: Segment) -> None:
+        pin(self, segment)
+        pinned.add(segment.buffer.ctypes.data)
+        addresses.append(segment.buffer.ctypes.data)
+
+    def unpinning(self: ChunksToDevice, segment: Segment) -> None:
+        pinned.remove(segment.buffer.ctypes.data)
+        unpin(self, segment)
+
+    monkeypatch.setattr(ChunksToDevice, "pin", pinning)
+    monkeypatch.setattr(ChunksToDevice, "unpin", unpinning)
     assert train(settings_with(6, lag=1, graphs=True), tmp_path / "p.pt", observers=[heard]) == 0
     assert sum("was started again" in sentence for sentence in heard.sentences) == 1
     assert len(heard.logs) == 6
+    assert len(addresses) >= 6
+    assert not pinned

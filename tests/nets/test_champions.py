@@ -11,7 +11,7 @@ from lanista.errors import LanistaError
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.showdown.casting import who_is
 from lanista.nets.files import champions
-from lanista.nets.files.champions import champion_names, policy_file
+from lanista.nets.files.champions import champion_names, champions_by_seats, policy_file
 from lanista.nets.files.policy_file import read_header
 from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.resolve_recipe import settled
@@ -141,6 +141,14 @@ def test_it_is_written_for_others(tmp_path, kuhn):
     output = tmp_path / "copy.safetensors"
     assert main(["export", "champion:kuhn", "--to", "numpy", "--output", str(output)]) == 0
     assert output.is_file()
+
+
+def test_only_a_policy_for_as_many_seats_can_sit_down():
+    by_seats = champions_by_seats("beastybar", (2, 3, 4))
+    names = ("champion:beastybar", "champion:beastybar-3", "champion:beastybar-4")
+    assert by_seats == {2: [names[0]], 3: [names[1]], 4: [names[2]]}
+    assert champions_by_seats("arena", (2, 4)) == {2: ["champion:arena"], 4: []}
+    assert champions_by_seats("kuhn", (2,)) == {2: []}
 
 
 def test_names_are_those_of_one_game_or_of_all():

@@ -332,20 +332,20 @@ def test_processes_share_a_gpu_and_are_tried_in_the_place_of_threads():
     on_gpu = replace(CPU, device="cuda", cores=16)
     threads = load_settings({"rollouts": {"workers": 2, "launcher": "threads", "graphs": True}})
     (change,) = changes("launcher", threads, threads, on_gpu)
-    assert change.overrides == ("rollouts.inference=worker-gpu", "rollouts.launcher=processes")
+    assert change.overrides == ("rollouts.launcher=processes", "rollouts.processes_on_gpu=true")
     assert change.alters == ""
     assert changes("launcher", threads, threads, CPU) == []
     apart = change.applied(threads)
     (back,) = changes("launcher", apart, apart, on_gpu)
-    assert back.applied(apart) == threads
+    assert back.overrides == ("rollouts.launcher=threads",)
     assert changes(
         "graphs", replace(apart, rollouts=replace(apart.rollouts, graphs=False)), apart, on_gpu
     )
     found = [change.overrides[0] for change in changes("inference", apart, apart, on_gpu)]
-    assert found == ["rollouts.inference=central", "rollouts.inference=worker"]
+    assert found == ["rollouts.processes_on_gpu=false", "rollouts.inference=central"]
     for name in ("lag", "workers"):
         ways = [change.overrides for change in changes(name, KUHN, KUHN, on_gpu)]
-        assert any("rollouts.inference=worker-gpu" in way for way in ways)
+        assert any("rollouts.processes_on_gpu=true" in way for way in ways)
         assert any("rollouts.launcher=threads" in way for way in ways)
 
 

@@ -49,7 +49,7 @@ def test_settings_read_what_they_need_off_the_table(toy):
     assert not Rollouts(launcher="threads").separate_processes
     assert Rollouts(launcher="processes", inference="central").separate_processes
     assert Rollouts(launcher="processes").on_cpu
-    assert not Rollouts(launcher="processes", inference="worker-gpu").on_cpu
+    assert not Rollouts(launcher="processes", processes_on_gpu=True).on_cpu
     assert not Rollouts(launcher="threads").on_cpu
 
 

@@ -242,7 +242,6 @@ def test_closed_boxes_leave_no_file_open():
     assert open_files() == before
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 class Kept:
     """What a device may read, by where it begins."""
 
@@ -269,6 +268,21 @@ def test_every_segment_is_pinned_while_it_is_mapped_and_no_longer():
     assert kept.now == []
 
 
+def test_a_segment_that_cannot_be_pinned_is_not_kept():
+    class Full(Kept):
+        def pin(self, segment):
+            raise LanistaError("no room")
+
+    here, there = CONTEXT.Pipe()
+    kept, outbox = Full(), Outbox(there, 2)
+    inbox = Inbox(here, kept)
+    outbox.send({"rows": np.arange(10)})
+    with pytest.raises(LanistaError, match="no room"):
+        inbox.receive()
+    inbox.close()  # Nothing is unpinned that never was pinned.
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_killed_processes_leave_nothing_behind():
     # The resource tracker and the like are opened once, by whatever comes first.
     ended(*started(echoing))

@@ -275,10 +275,20 @@ def test_threads_have_the_networks_at_hand():
         central(QUICK, launcher="threads")
 
 
-@pytest.mark.parametrize("launcher", ["threads", "ray", "ray-threads"])
+@pytest.mark.parametrize("launcher", ["ray", "ray-threads"])
 def test_only_processes_of_this_machine_share_the_learner_s_gpu(launcher):
-    with pytest.raises(SettingsError, match=rf"is worker-gpu and the launcher {launcher}: "):
-        central(QUICK, launcher=launcher, inference="worker-gpu")
+    far = central(QUICK, launcher=launcher, inference="worker", processes_on_gpu=True)
+    assert far.rollouts.on_cpu
+    assert central(QUICK, processes_on_gpu=True).rollouts.on_cpu, "they ask the learner's process"
+
+
+def test_processes_that_may_share_a_gpu_play_on_the_cpu_without_one_and_go_on_either_way(tmp_path):
+    settings = launched({**QUICK, "device": "cpu"}, "processes")
+    assert train(settings, tmp_path / "a" / "p.pt") == 0
+    killed(settings, tmp_path / "b" / "p.pt", 3)
+    sharing = replace(settings, rollouts=replace(settings.rollouts, processes_on_gpu=True))
+    assert train(sharing, tmp_path / "b" / "p.pt", resume=True) == 0
+    assert same_run(tmp_path / "a" / "p.pt", tmp_path / "b" / "p.pt")
 
 
 class Killing(Observer):

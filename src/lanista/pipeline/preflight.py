@@ -17,7 +17,7 @@ from lanista.pipeline.recipe import POLICIES, RECIPE, PipelineRecipe
 from lanista.pipeline.runner import RECORDS, saved_recipe
 from lanista.runs.players import player_of
 from lanista.runs.settings import SELF
-from lanista.training.collector_factory import device_of, refuse_misplaced, refuse_without_gpu
+from lanista.training.collector_factory import device_of, refuse_graphs, refuse_without_gpu
 
 _GIVEN = {SELF, "all", *POLICIES.values()}
 """Words for players that are always there, or that a stage before makes."""
@@ -56,7 +56,7 @@ def _refuse_devices(recipe: PipelineRecipe, due: Iterable[str]) -> None:
             if name in ("rl", "league"):
                 settings = recipe.run_settings(name)
                 device_of(settings)
-                refuse_misplaced(settings)
+                refuse_graphs(settings)
             elif name == "imitate" and recipe.device == "cuda":
                 refuse_without_gpu()
         except LanistaError as error:

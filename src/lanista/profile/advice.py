@@ -62,7 +62,8 @@ _REMEDIES = {
     BATCH: "Play more matches side by side (rollouts.slots, or rollouts.matches), so that a step "
     "has more rows.",
     INFER: "Play more matches side by side (rollouts.slots, or rollouts.matches), let more workers "
-    "play, or take bf16, a smaller network or a GPU (processes: with rollouts.inference central).",
+    "play, or take bf16, a smaller network or a GPU (processes: with "
+    "rollouts.processes_on_gpu, or rollouts.inference central).",
     SAMPLE: "Play more matches side by side (rollouts.slots, or rollouts.matches), or let more "
     "workers play (rollouts.workers).",
     TRANSFER: "Play more matches side by side, so that a copy carries more; or let device be cpu "

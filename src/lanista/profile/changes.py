@@ -129,21 +129,23 @@ def _launcher(now: RunSettings, first: RunSettings, place: Place) -> list[dict[s
     if place.device == "cpu" or not now.rollouts.at_once or now.rollouts.remote:
         return []
     ways = [way for way in _at_once(place) if way["rollouts.launcher"] != now.rollouts.launcher]
-    # Nobody but processes says who infers.
-    return [{"rollouts.inference": "worker", **way} for way in ways]
+    # The interpreter is nobody's in processes that ask at a desk.
+    return ways if now.rollouts.inference == "worker" else []
 
 
 def _inference(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     if not now.rollouts.separate_processes:
         return []
-    own = [] if place.device == "cpu" or now.rollouts.remote else ["worker-gpu"]
-    names = [*own, "central", "worker"]
-    return [{"rollouts.inference": name} for name in names if name != now.rollouts.inference]
+    central = now.rollouts.inference == "central"
+    other = {"rollouts.inference": "worker" if central else "central"}
+    if place.device == "cpu" or central or now.rollouts.remote:
+        return [other]
+    return [{"rollouts.processes_on_gpu": not now.rollouts.processes_on_gpu}, other]
 
 
 def _graphs(now: RunSettings, first: RunSettings, place: Place) -> list[dict[str, Any]]:
     rollouts = now.rollouts
-    here = rollouts.inference != "worker" or not rollouts.separate_processes
+    here = rollouts.inference == "central" or not rollouts.on_cpu
     able = place.device != "cpu" and here and not rollouts.graphs
     return [{"rollouts.graphs": True}] if able else []
 
@@ -244,9 +246,10 @@ def _at_once(place: Place) -> list[dict[str, Any]]:
     ways: list[dict[str, Any]] = []
     for name, launcher in LAUNCHERS.own.items():
         if launcher.at_once and not launcher.remote:
-            shares = launcher.separate_processes and place.device != "cpu"
-            inference = {"rollouts.inference": "worker-gpu"} if shares else {}
-            ways.append({"rollouts.launcher": name, **inference})
+            way: dict[str, Any] = {"rollouts.launcher": name}
+            if launcher.separate_processes and place.device != "cpu":
+                way["rollouts.processes_on_gpu"] = True
+            ways.append(way)
     return ways
 
 

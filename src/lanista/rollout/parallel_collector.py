@@ -49,8 +49,8 @@ class ParallelCollector:
         """Have a worker for each of `builds`, with match ids from `first_matches` on.
 
         `actor` has the weights they play with. They are started when they are first needed. With a
-        `desk` processes have no networks and ask there. `sends`: workers within this process put
-        what they played on the actor's device, where the parts are joined. `hang_seconds`: how long
+        `desk` processes have no networks and ask there. `sends`: what they played is put on the
+        actor's device, where the parts are joined. `hang_seconds`: how long
         a machine of a cluster may owe an answer.
         """
         self.actor, self.builds, self.launcher, self.lag = actor, tuple(builds), launcher, lag

@@ -78,9 +78,9 @@ class Rollouts:
     launcher: str = "serial"
     """Where the workers play. serial: one after another. threads: at once, for compiled games, on
     the learner's device. processes: at once, each in a process, for games in Python and simulators
-    outside, and on a GPU where threads wait for each other (`inference`). ray and ray-threads: on
-    the machines of a cluster, in processes or threads of each. An installed package may add
-    others."""
+    outside, and on a GPU where threads wait for each other (`processes_on_gpu`). ray and
+    ray-threads: on the machines of a cluster, in processes or threads of each. An installed package
+    may add others."""
     lag: int = 0
     """Policy lag: how many iterations old the weights that play are. 0: playing and learning take
     turns. 1 or more: the workers play ahead while the learner learns."""
@@ -94,10 +94,12 @@ class Rollouts:
     decisions in each. None: the workers ask them themselves. No number depends on it."""
     graphs: bool = False
     """On a GPU: record the networks' work while playing, and repeat it without Python's delay."""
-    inference: Literal["worker", "worker-gpu", "central"] = "worker"
-    """Who runs the learner's networks for processes. worker: each for itself, on the CPU.
-    worker-gpu: each for itself, on the learner's GPU. central: the learner's process on its device,
-    in batches of the rows of all who wait."""
+    processes_on_gpu: bool = False
+    """Processes of this machine that run the networks for themselves do so on the learner's GPU,
+    if it learns on one, and no longer on the CPU."""
+    inference: Literal["worker", "central"] = "worker"
+    """Who runs the learner's networks for processes. worker: each for itself. central: the
+    learner's process on its device, in batches of the rows of all who wait."""
     inference_batch: int = 0
     """Central inference: answer when so many rows wait; 0: as many as all slots' seats."""
     inference_deadline: float = 0.005
@@ -166,16 +168,10 @@ class Rollouts:
                 f"rollouts.inference is central and the launcher {self.launcher}: choices would "
                 "cross the network; set rollouts.launcher to processes, or inference to worker."
             )
-        if self.inference == "worker-gpu" and self.remote:
+        if self.inference == "central" and not self.separate_processes:
             raise SettingsError(
-                f"rollouts.inference is worker-gpu and the launcher {self.launcher}: the learner's "
-                "GPU is on one machine; set rollouts.launcher to processes, or inference to worker."
-            )
-        if self.inference != "worker" and not self.separate_processes:
-            raise SettingsError(
-                f"rollouts.inference is {self.inference} and the launcher {self.launcher}: its "
-                "workers have the networks at hand; set rollouts.launcher to processes, or "
-                "inference to worker."
+                f"rollouts.inference is central and the launcher {self.launcher}: its workers have "
+                "the networks at hand; set rollouts.launcher to processes, or inference to worker."
             )
         for name in ("inference_batch", "inference_deadline"):
             if not 0 <= getattr(self, name) < float("inf"):
@@ -217,7 +213,8 @@ class Rollouts:
     @property
     def on_cpu(self) -> bool:
         """Whether the workers play on the CPU, whatever the learner's device is."""
-        return self.separate_processes and self.inference != "worker-gpu"
+        shares = self.processes_on_gpu and self.inference == "worker" and not self.remote
+        return self.separate_processes and not shares
 
     @property
     def remote(self) -> bool:

@@ -368,7 +368,8 @@ def on_cluster(settings: RunSettings) -> tuple[RunSettings, str]:
 
 MAY_CHANGE = (
     "iterations", "evaluation", "checkpoints", "device", "threads", "mark", "rollouts.launcher",
-    "rollouts.graphs", "rollouts.bot_threads", "rollouts.hang_seconds", "learning.graphs",
+    "rollouts.graphs", "rollouts.processes_on_gpu", "rollouts.bot_threads", "rollouts.hang_seconds",
+    "learning.graphs",
 )  # fmt: skip
 """Settings, by their key or its first part, that do not make it another run."""
 NEWER = dict.fromkeys(

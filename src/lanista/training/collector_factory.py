@@ -79,27 +79,22 @@ class Elsewhere:
 
 def actor_of(settings: RunSettings, policy: Policy, critic: Critic | None) -> Actor:
     """Return what plays for a learner."""
-    refuse_misplaced(settings)
+    refuse_graphs(settings)
     precision = PRECISIONS[settings.learning.precision]
     graphs, log_probs = settings.rollouts.graphs, settings.learning.needs("behaviour_log_probs")
     options: dict[str, Any] = {"precision": precision, "graphs": graphs, "log_probs": log_probs}
     return Actor(policy, settings.seed, critic, **options)
 
 
-def refuse_misplaced(settings: RunSettings) -> None:
-    """Refuse what needs networks that play on a GPU, where they play on the CPU."""
+def refuse_graphs(settings: RunSettings) -> None:
+    """Refuse to record the work of networks that play on the CPU, where nothing can be."""
     rollouts = settings.rollouts
-    if rollouts.inference == "worker-gpu" and device_of(settings) == "cpu":
-        raise LanistaError(
-            f"rollouts.inference is worker-gpu, and the networks run on the CPU (device is "
-            f"{settings.device}); set rollouts.inference to worker, or device to cuda on a GPU."
-        )
     if not rollouts.graphs:
         return
-    if rollouts.separate_processes and rollouts.inference == "worker":
+    if rollouts.on_cpu and rollouts.inference == "worker":
         raise LanistaError(
             "rollouts.graphs is true, and processes play on the CPU; set rollouts.graphs to false, "
-            "rollouts.launcher to threads, or rollouts.inference to worker-gpu or central."
+            "rollouts.processes_on_gpu to true, or rollouts.launcher to threads."
         )
     if device_of(settings) == "cpu":
         raise LanistaError(
@@ -178,7 +173,7 @@ def cores() -> int:
 def desk_of(settings: RunSettings, networks: bytes, seats: int) -> Desk | None:
     """Return where processes ask for choices; None: they choose themselves."""
     rollouts = settings.rollouts
-    if rollouts.inference != "central":
+    if rollouts.inference == "worker":
         return None
     batch = rollouts.inference_batch or rollouts.resolved_slots(seats) * seats
     return Desk(own_actor(settings, networks), batch, rollouts.inference_deadline)

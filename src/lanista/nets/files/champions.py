@@ -1,12 +1,13 @@
 """Policies that come with the project: `champion:GAME`, wherever a player can be named.
 
-`champion:GAME-SEATS` is one for another number of seats than the game has unless told.
+`champion:GAME-SEATS` plays with so many seats, where the game can have several numbers of them.
 
 Owns the names and where the files lie. Knows nothing of what is in them, and nothing of torch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from lanista.errors import LanistaError
@@ -30,6 +31,13 @@ def champion_names(game: str | None = None, seats: int | None = None) -> list[st
     names = [name for name in CHAMPIONS if game in (None, name.partition("-")[0])]
     names.sort(key=lambda name: name != f"{game}-{seats}")
     return [f"{PREFIX}{name}" for name in names]
+
+
+def champions_by_seats(game: str, seats: Sequence[int]) -> dict[int, list[str]]:
+    """Return which policies that come with the project can sit down, for each number of seats, of
+    which a game has the first unless it is told otherwise."""
+    usual = {number: f"{game}-{number}" for number in seats} | {seats[0]: game}
+    return {n: [f"{PREFIX}{name}"] if name in CHAMPIONS else [] for n, name in usual.items()}
 
 
 def is_champion(word: str | Path) -> bool:

@@ -79,8 +79,7 @@ class Actor:
 
         Blocks are for players whose matches are played again; a learner does without them, and so
         a critic cannot be had with them. `graphs` records what a GPU has to do. `log_probs` of all
-        choices are asked for at every decision, so a device gives
-        them with the rest.
+        choices are asked for at every decision, so a device gives them with the rest.
         """
         refuse_temperature(temperature)
         if block and critic is not None:

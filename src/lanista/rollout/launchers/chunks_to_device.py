@@ -6,11 +6,13 @@ no thread of the learner's that makes one. Knows nothing of processes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from lanista.data.trajectory import Unrolls
+from lanista.errors import LanistaError
 from lanista.rollout.inference.device_transfer import Lane
 from lanista.rollout.launchers.shared_memory import Segment
 
@@ -33,7 +35,8 @@ class ChunksToDevice:
 
     def taken(self, unrolls: Unrolls) -> Unrolls:
         """Return unrolls on the GPU; when this returns, it has read them."""
-        return self._lane.send(unrolls)
+        own = {name: column.copy() for name, column in unrolls.extras.items()}
+        return self._lane.send(replace(unrolls, extras=own))
 
 
 def _runtime() -> Any:
@@ -46,4 +49,7 @@ def _address(segment: Segment) -> int:
 
 def _check(code: Any) -> None:
     if int(code):
-        raise torch.cuda.CudaError(int(code))
+        raise LanistaError(
+            f"The GPU cannot read what processes played: {torch.cuda.CudaError(int(code))}; set "
+            "rollouts.processes_on_gpu to false, or have fewer rollouts.workers."
+        )

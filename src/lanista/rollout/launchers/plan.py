@@ -97,7 +97,8 @@ class Plan:
     desk: Desk | None = None
     """Where separate processes ask for choices; None: they have networks of their own."""
     sends: bool = False
-    """Workers of this process put what they played on the actor's device."""
+    """What workers played is put on the actor's device: by threads themselves, of processes by
+    whoever takes it from them."""
     preload: tuple[str, ...] = ()
     """Modules that every worker needs, for those who start processes to import once for all."""
     hang_seconds: float = HANG_SECONDS

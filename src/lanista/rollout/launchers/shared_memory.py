@@ -193,12 +193,12 @@ class Inbox:
         """Return the next arrays, as views, and the note; EOFError or OSError if nobody sends."""
         slot, layout, fresh, note = self._pipe.recv()
         if fresh:
-            segment = Segment.receive(self._pipe)
             if slot in self._segments:
-                self._let_go(self._segments[slot])
-            self._segments[slot] = segment
+                self._let_go(self._segments.pop(slot))
+            segment = Segment.receive(self._pipe)
             if self._pins is not None:
                 self._pins.pin(segment)
+            self._segments[slot] = segment
         return read(self._segments[slot], layout), note
 
     def close(self) -> None:

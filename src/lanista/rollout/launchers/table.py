@@ -24,7 +24,8 @@ class Launcher(Entry):
     at_once: bool = True
     """Workers play at the same time, beside the learner; otherwise in turn, in its thread."""
     separate_processes: bool = False
-    """Workers are processes of their own, with networks on the CPU or with central inference."""
+    """Workers are processes of their own: with networks on the CPU, those of this machine also on
+    the learner's GPU, or with central inference."""
     remote: bool = False
     """Workers may be on other machines; then there is no central inference."""
 

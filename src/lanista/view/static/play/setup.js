@@ -68,7 +68,7 @@ function fields(rest, game, choices, address) {
   function arrange() {
     const count = Number(seats.value);
     own.replaceChildren(...Array.from({ length: count }, (_, at) => h("option", { value: at }, `seat ${at}${at === 0 ? " (first)" : ""}`)), h("option", { value: "any" }, "by chance"));
-    opponents.replaceChildren(...Array.from({ length: count - 1 }, (_, at) => row(count > 2 ? `Opponent ${at + 1}` : "Opponent", players(choices, at, address.get("opponent")))));
+    opponents.replaceChildren(...Array.from({ length: count - 1 }, (_, at) => row(count > 2 ? `Opponent ${at + 1}` : "Opponent", players(choices, count, at, address.get("opponent")))));
   }
 
   rest.replaceChildren(
@@ -86,10 +86,10 @@ function fields(rest, game, choices, address) {
   };
 }
 
-function players(choices, at, wanted) {
+function players(choices, count, at, wanted) {
   const group = (label, words, prefix = "") => (words.length ? h("optgroup", { label }, words.map((word) => h("option", { value: prefix + word }, word))) : null);
   const bots = [...choices.bots].reverse();
-  const select = h("select", { class: "opponent", "aria-label": `Opponent ${at + 1}` }, group("Champion", choices.champions), group("Policies in this folder", choices.policies), group("Live learners", choices.live, "live:"), group("Bots", bots));
+  const select = h("select", { class: "opponent", "aria-label": `Opponent ${at + 1}` }, group("Champion", choices.champions[count] ?? []), group("Policies in this folder", choices.policies), group("Live learners", choices.live, "live:"), group("Bots", bots));
   if (wanted) select.value = wanted;
   return select;
 }
