@@ -65,3 +65,21 @@ def test_r_nad_on_liars_dice_differs_from_leducs_by_the_size_of_rewards_alone() 
     }  # fmt: skip
     arms = (experiment.settings_of(arm, 91) for arm in ("R-NaD", "magnet alone"))
     assert [name for name, _, _ in differences(*arms)] == ["learning.eta"]
+
+
+@pytest.mark.parametrize(
+    ("file", "recipe", "plain"),
+    [
+        ("ppo-joint-leduc.yaml", "leduc-ppo-joint", "uniform magnet alone"),
+        ("mirror-leduc.yaml", "leduc-mirror", "without the slow average"),
+    ],
+)
+def test_the_first_arm_is_the_recipe_and_another_does_without_its_slow_average(
+    file: str, recipe: str, plain: str
+) -> None:
+    experiment = load_experiment(EXPERIMENTS / file)
+    whole = experiment.settings_of(next(iter(experiment.arms)), 0)
+    assert [entry for entry in differences(whole, settings_of(recipe)) if entry[0] != "seed"] == []
+    assert whole.learning.reference_average == 0.002
+    found = differences(whole, experiment.settings_of(plain, 0))
+    assert [(name, after) for name, _, after in found] == [("learning.terms.reference", 0.0)]
