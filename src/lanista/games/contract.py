@@ -155,8 +155,8 @@ class Option:
 class Symmetry:
     """Ways to turn or mirror a position after which the game is the same, as a group.
 
-    Element g turns a view x into x'[i] = signs[g][i] · x[columns[g][i]], and the choice c into
-    choices[g][c]. All are tuples over elements; the first element changes nothing.
+    Element g turns a view x into `x'[i] = signs[g][i] · x[columns[g][i]]`, and the choice c into
+    `choices[g][c]`. All are tuples over elements; the first element changes nothing.
     """
 
     columns: tuple[tuple[int, ...], ...]

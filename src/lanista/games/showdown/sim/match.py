@@ -87,7 +87,7 @@ class Match:
         return self.tracker(0), self.tracker(1)
 
     def forget(self, knowing: tuple[Tracker, Tracker]) -> None:
-        """Begin anew with what the seats were told and know."""
+        """Begin again with what the seats were told and know."""
         self.knowing, self.transcripts, self.taken_in = knowing, (Told(), Told()), [0] * SEATS
 
     def words(self, orders: Orders) -> list[tuple[int, str]]:
