@@ -236,9 +236,9 @@ def test_an_existing_run_ends_with_exit_code_3(tmp_path, capsys):
         (["--iterations", "0"], 2, "iterations is 0"),
         ([*KUHN, "--set", "device=cpu", "rollouts.graphs=true"], 2, "set rollouts.graphs to false"),
         (
-            [*KUHN, "--set", "rollouts.graphs=true", "rollouts.launcher=processes"],
+            [*KUHN, "--cpu", "--set", "rollouts.graphs=true", "rollouts.launcher=processes"],
             2,
-            "processes play on the CPU",
+            "the networks run on the CPU",
         ),
         ([*KUHN, "--game", "beastybar", "--set", "evaluation.exact=always"], 2, "exact NashConv"),
     ],

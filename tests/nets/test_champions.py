@@ -11,7 +11,12 @@ from lanista.errors import LanistaError
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.showdown.casting import who_is
 from lanista.nets.files import champions
-from lanista.nets.files.champions import champion_names, champions_by_seats, policy_file
+from lanista.nets.files.champions import (
+    champion_names,
+    champions_by_seats,
+    champions_for,
+    policy_file,
+)
 from lanista.nets.files.policy_file import read_header
 from lanista.pipeline.recipe import load_recipe
 from lanista.pipeline.resolve_recipe import settled
@@ -154,7 +159,7 @@ def test_only_a_policy_for_as_many_seats_can_sit_down():
 def test_names_are_those_of_one_game_or_of_all():
     two, three, four = (f"champion:beastybar{end}" for end in ("", "-3", "-4"))
     assert champion_names("beastybar") == [two, three, four]
-    assert champion_names("beastybar", 2) == [two, three, four]
-    assert champion_names("beastybar", 4) == [four, two, three]
+    assert [champions_for("beastybar", seats) for seats in (2, 3, 4)] == [[two], [three], [four]]
+    assert champions_for("kuhn", 2) == []
     assert champion_names("kuhn") == []
     assert champion_names() == [f"champion:{game}" for game in champions.CHAMPIONS]

@@ -20,6 +20,7 @@ from lanista.nets.files.policy_file import load_policy
 from lanista.rollout.launchers import restarts
 from lanista.rollout.launchers.processes import WorkerError
 from lanista.runs.settings import SettingsError
+from lanista.training.collector_factory import refuse_graphs
 from lanista.training.learner_loop import LearnerLoop
 from lanista.training.loop import train
 from lanista.training.observers import Observer
@@ -280,6 +281,18 @@ def test_only_processes_of_this_machine_share_the_learner_s_gpu(launcher):
     far = central(QUICK, launcher=launcher, inference="worker", processes_on_gpu=True)
     assert far.rollouts.on_cpu
     assert central(QUICK, processes_on_gpu=True).rollouts.on_cpu, "they ask the learner's process"
+
+
+def test_who_records_work_on_a_gpu_is_told_what_would_play_there(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    recorded = {**QUICK, "device": "cuda", "rollouts": {**QUICK["rollouts"], "graphs": True}}
+    with pytest.raises(LanistaError, match=r"rollouts\.processes_on_gpu to true, or") as said:
+        refuse_graphs(launched(recorded, "processes"))
+    assert "and processes play on the CPU" in str(said.value)
+    with pytest.raises(LanistaError, match=r"to false, or rollouts\.launcher to threads"):
+        refuse_graphs(launched(recorded, "ray"))
+    refuse_graphs(central(recorded))
+    refuse_graphs(launched(recorded, "threads"))
 
 
 def test_processes_that_may_share_a_gpu_play_on_the_cpu_without_one_and_go_on_either_way(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanista.errors import LanistaError
 from lanista.evaluation.lineup import Lineup, is_policy, searching
-from lanista.nets.files.champions import champion_names
+from lanista.nets.files.champions import champions_for
 
 
 def adviser_word(lineup: Lineup, given: str | None = None) -> str:
@@ -12,7 +12,7 @@ def adviser_word(lineup: Lineup, given: str | None = None) -> str:
     if given:
         return given
     words = [searching(word)[0] for word in lineup.players if is_policy(lineup.game, word)]
-    champions = champion_names(lineup.game, len(lineup.players))
+    champions = champions_for(lineup.game, len(lineup.players))
     candidates = [word for word in words if "+" not in word] + champions
     if not candidates:
         raise LanistaError(

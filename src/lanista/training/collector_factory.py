@@ -91,15 +91,16 @@ def refuse_graphs(settings: RunSettings) -> None:
     rollouts = settings.rollouts
     if not rollouts.graphs:
         return
-    if rollouts.on_cpu and rollouts.inference == "worker":
-        raise LanistaError(
-            "rollouts.graphs is true, and processes play on the CPU; set rollouts.graphs to false, "
-            "rollouts.processes_on_gpu to true, or rollouts.launcher to threads."
-        )
     if device_of(settings) == "cpu":
         raise LanistaError(
             f"rollouts.graphs is true, and the networks run on the CPU (device is "
             f"{settings.device}); set rollouts.graphs to false, or device to cuda on a GPU."
+        )
+    if rollouts.on_cpu and rollouts.inference == "worker":
+        shared = "" if rollouts.remote else "rollouts.processes_on_gpu to true, "
+        raise LanistaError(
+            "rollouts.graphs is true, and processes play on the CPU; set rollouts.graphs to false, "
+            f"{shared}or rollouts.launcher to threads."
         )
 
 

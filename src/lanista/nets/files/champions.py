@@ -25,11 +25,9 @@ CHAMPIONS = {
 """The file in artifacts/ of each game's best policy."""
 
 
-def champion_names(game: str | None = None, seats: int | None = None) -> list[str]:
-    """Return the names of the policies that come with the project, or of one `game`; those for so
-    many `seats` first."""
+def champion_names(game: str | None = None) -> list[str]:
+    """Return the names of the policies that come with the project, or of one `game`."""
     names = [name for name in CHAMPIONS if game in (None, name.partition("-")[0])]
-    names.sort(key=lambda name: name != f"{game}-{seats}")
     return [f"{PREFIX}{name}" for name in names]
 
 
@@ -38,6 +36,12 @@ def champions_by_seats(game: str, seats: Sequence[int]) -> dict[int, list[str]]:
     which a game has the first unless it is told otherwise."""
     usual = {number: f"{game}-{number}" for number in seats} | {seats[0]: game}
     return {n: [f"{PREFIX}{name}"] if name in CHAMPIONS else [] for n, name in usual.items()}
+
+
+def champions_for(game: str, seats: int) -> list[str]:
+    """Return the policies that come with the project for a match of a game with so many seats."""
+    names = [f"{game}-{seats}", game]
+    return [f"{PREFIX}{name}" for name in names if name in CHAMPIONS][:1]
 
 
 def is_champion(word: str | Path) -> bool:

@@ -23,7 +23,7 @@ from lanista.errors import LanistaError
 from lanista.files import Kind
 from lanista.games import trust
 from lanista.games.contract import Group, Head, Observation, Spec
-from lanista.nets.files.champions import policy_file
+from lanista.nets.files.champions import champions_for, policy_file
 from lanista.nets.files.header_checks import (
     MOST_DIMENSIONS,
     MOST_HEADER,
@@ -119,9 +119,11 @@ class PolicyHeader:
         ours, theirs = _plain(self.settings), _plain(needed.settings)
         for name in sorted({*ours, *theirs} - {*spec.free_settings}):
             if ours.get(name) != theirs.get(name):
+                champions = champions_for(self.game, spec.seats) if name == "seats" else []
+                other = f", or take {champions[0]}" if champions else ""
                 raise PolicyFileError(
                     f"it plays {self.game} with {name}={_shown(ours, name)}, and this game has "
-                    f"{name}={_shown(theirs, name)}; make the game with the policy's setting"
+                    f"{name}={_shown(theirs, name)}; make the game with the policy's setting{other}"
                 )
         for name in ("seats", "rules_version", "observation_version"):
             mine, other = getattr(self, name), getattr(needed, name)

@@ -18,7 +18,7 @@ from lanista.foreign import is_digest
 from lanista.games.contract import Spec
 from lanista.games.scenes import Eyes, everybody
 from lanista.insight.films import Film, Take, film
-from lanista.nets.files.champions import champion_names, policy_file
+from lanista.nets.files.champions import champion_names, champions_for, policy_file
 from lanista.view.context import ViewContext
 from lanista.view.match.takes import take_of
 from lanista.view.match.walk import digest_of, policies_for
@@ -87,9 +87,9 @@ class Library:
             take, spec = self._take(look, path)
             return self._advisers(look, take, spec, path)
 
-    def policies(self, game: str) -> list[str]:
-        """Return the words of policies that can judge a game: champions, then files."""
-        return [*champion_names(game), *policies_for(self.context, game)]
+    def policies(self, game: str, seats: int) -> list[str]:
+        """Return the words of policies that can judge a match: the champion, then files."""
+        return [*champions_for(game, seats), *policies_for(self.context, game)]
 
     def _take(self, look: Look, path: Path) -> tuple[Take, Spec]:
         key = (look.place, look.match, _changed(path))

@@ -87,7 +87,7 @@ class _Pages:
         reasons = [reason_against(film.spec, adviser) for adviser in advisers.values()]
         return {
             **about(film),
-            "policies": self.library.policies(film.take.header.game),
+            "policies": self.library.policies(film.take.header.game, len(film.take.digests)),
             "judges": {str(seat): adviser.name for seat, adviser in advisers.items()},
             "unjudged": (reasons or [reason_against(film.spec, None)])[0],
         }
