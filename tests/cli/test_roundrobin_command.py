@@ -20,6 +20,12 @@ def test_the_cross_table_is_printed_with_the_first_seat_and_what_it_could_show(c
         assert text.count(f"  {name} ") == 2  # Once in each table.
 
 
+def test_more_than_two_seats_are_refused_with_what_measures_them(capsys):
+    words = ["--bots", "random,heuristic", "--matches", "6", "--set", "seats=3"]
+    assert main(["roundrobin", "beastybar", *words]) == 2
+    assert "have two seats, and seats=3 was set; use `lanista evaluate" in capsys.readouterr().err
+
+
 def test_all_bots_of_the_game_meet_unless_some_are_named(tmp_path):
     path = tmp_path / "table.json"
     assert main(["roundrobin", "arena", "--matches", "2", "--json", str(path),

@@ -141,3 +141,5 @@ def test_the_command_reads_a_runs_folder(
     assert "Nothing was found." in capsys.readouterr().out
     assert main(["doctor", str(folder), "--policy", str(folder)]) == 2
     assert "is a run" in capsys.readouterr().err
+    assert main(["doctor", str(tmp_path)]) == 2
+    assert f"name a run in it: {folder}." in capsys.readouterr().err

@@ -110,10 +110,13 @@ def kind_of(folder: Path) -> str:
 def refuse_no_run(folder: Path) -> None:
     """Refuse a folder without anything of a run in it."""
     if not any((folder / name).exists() for name in ("run.db", "config.yaml")):
-        raise LanistaError(
-            f"There is no run.db in {str(folder)!r}, so it is no run; name the FILE.run beside a "
-            "policy, a spool or a policy folder."
+        inside = sorted(str(path.parent) for path in folder.glob("*/run.db"))
+        remedy = (
+            f"name a run in it: {', '.join(inside)}"
+            if inside
+            else "name the FILE.run beside a policy, a spool or a policy folder"
         )
+        raise LanistaError(f"There is no run.db in {str(folder)!r}, so it is no run; {remedy}.")
 
 
 def refuse_nowhere(flag: str, folder: Path) -> None:

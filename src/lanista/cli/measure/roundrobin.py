@@ -92,6 +92,12 @@ class RoundRobin:
                 "with --bots, as random,my_bot.py."
             )
         values = [value for group in self.settings for value in group]
+        for value in values:
+            if value.startswith("seats=") and value != "seats=2":
+                raise LanistaError(
+                    f"A round robin's matches have two seats, and {value} was set; use `lanista "
+                    "evaluate BOT --opponents A,B`, in which an opponent fills the other seats."
+                )
         return lineup(self.game, bots, values, seats=2, seed=self.seed)
 
     def _each(self) -> int:
