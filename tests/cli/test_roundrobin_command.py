@@ -52,7 +52,7 @@ def test_threads_change_no_number(tmp_path):
         (("kuhn",), "needs two bots, and kuhn has random"),
         (("kuhn", "--bots", "random"), "needs two bots"),
         (("kuhn", "--bots", "random,random", "--matches", "0"), "--matches is 0"),
-        (("beastybar", "--set", "seats=3"), "has 3 seats"),
+        (("beastybar", "--set", "seats=3"), "have two seats, and seats=3 was set"),
     ],
 )
 def test_what_cannot_be_played_is_refused_in_one_sentence(arguments, sentence, capsys):
