@@ -16,6 +16,7 @@ from lanista.data import read_replays, resimulate
 from lanista.games import registry
 from lanista.live.files.policy_folder import PolicyFolder
 from lanista.live.files.spool import Spool
+from lanista.nets.files.champions import policy_file
 from lanista.nets.files.policy_file import save_policy
 from lanista.nets.policy import Policy
 from lanista.nets.settings import Network
@@ -208,6 +209,17 @@ def test_a_game_goes_into_a_live_learners_spool_when_it_is_asked_to(
     status, answer = client.post("/api/play/start", {**wish, "give": True, "undo": True})
     assert status == 422
     assert "taken back" in answer["error"]
+
+
+def test_only_policies_for_as_many_seats_are_offered(tmp_path: Path, client: Client) -> None:
+    for name in ("champion:beastybar", "champion:beastybar-3"):
+        place = name.partition(":")[2] + ".safetensors"
+        (tmp_path / place).write_bytes(policy_file(name).read_bytes())
+    _, choices = client.get("/api/play/opponents", game="beastybar")
+    assert choices["seats"] == [2, 3, 4]
+    one, other = "beastybar.safetensors", "beastybar-3.safetensors"
+    assert choices["policies"] == {"2": [one], "3": [other], "4": []}
+    assert choices["champions"]["4"] == ["champion:beastybar-4"]
 
 
 def read_frames(client: Client, number: str, count: int) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ class Library:
 
     def policies(self, game: str, seats: int) -> list[str]:
         """Return the words of policies that can judge a match: the champion, then files."""
-        return [*champions_for(game, seats), *policies_for(self.context, game)]
+        return [*champions_for(game, seats), *policies_for(self.context, game, seats)]
 
     def _take(self, look: Look, path: Path) -> tuple[Take, Spec]:
         key = (look.place, look.match, _changed(path))

@@ -101,13 +101,18 @@ def replay_summary(path: Path) -> dict[str, object]:
         return {"problem": str(problem)}
 
 
-def policies_for(context: ViewContext, game: str, listing: Listing | None = None) -> list[str]:
-    """Return the places of policy files in the folder that play a game, newest first."""
+def policies_for(
+    context: ViewContext, game: str, seats: int | None = None, listing: Listing | None = None
+) -> list[str]:
+    """Return the places of policy files in the folder that play a game, newest first; with `seats`,
+    those that play it with so many."""
     listing = listing or walk(context.folder)
     return [
         context.place_of(path)
         for path in listing.policies
-        if (header := header_of(path)) is not None and header.game == game
+        if (header := header_of(path)) is not None
+        and header.game == game
+        and seats in (None, header.seats)
     ]
 
 

@@ -61,7 +61,7 @@ def opponents(context: ViewContext, game: str) -> dict[str, Any]:
         "seats": list(seats),
         "bots": registry.bot_names(entry),
         "champions": champions_by_seats(game, seats),
-        "policies": policies_for(context, game, listing),
+        "policies": {number: policies_for(context, game, number, listing) for number in seats},
         "live": live,
         "clocked": bool(entry.board and entry.board.live),
     }

@@ -89,7 +89,7 @@ function fields(rest, game, choices, address) {
 function players(choices, count, at, wanted) {
   const group = (label, words, prefix = "") => (words.length ? h("optgroup", { label }, words.map((word) => h("option", { value: prefix + word }, word))) : null);
   const bots = [...choices.bots].reverse();
-  const select = h("select", { class: "opponent", "aria-label": `Opponent ${at + 1}` }, group("Champion", choices.champions[count] ?? []), group("Policies in this folder", choices.policies), group("Live learners", choices.live, "live:"), group("Bots", bots));
+  const select = h("select", { class: "opponent", "aria-label": `Opponent ${at + 1}` }, group("Champion", choices.champions[count] ?? []), group("Policies in this folder", choices.policies[count] ?? []), group("Live learners", choices.live, "live:"), group("Bots", bots));
   if (wanted) select.value = wanted;
   return select;
 }
