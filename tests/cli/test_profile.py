@@ -231,5 +231,5 @@ def test_the_page_names_every_phase_and_every_setting_that_is_tried():
     same = {key for row in rows if row[3].strip() == "no" for key in re.findall(r"`(.+?)`", row[2])}
     assert same == {
         "rollouts.slots", "rollouts.workers", "rollouts.launcher", "learning.shards", "threads",
-        "learning.compile", "rollouts.inference", "rollouts.graphs",
+        "learning.compile", "rollouts.inference", "rollouts.graphs", "rollouts.processes_on_gpu",
     }  # fmt: skip
