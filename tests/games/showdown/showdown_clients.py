@@ -36,6 +36,8 @@ class Recorded:
     """By seat."""
     choices: list[list[str]] = field(default_factory=lambda: [[] for _ in range(SEATS)])
     """By seat: what was sent, also what the server refused."""
+    taken: list[list[str]] = field(default_factory=lambda: [[] for _ in range(SEATS)])
+    """By seat: what was sent and not refused, one for each of its lines in the input log."""
     refused: int = 0
     """How many choices could not be taken, where the request had said "maybe"."""
     kept: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +46,11 @@ class Recorded:
     """Where it did."""
 
     def setup(self) -> Setup:
-        """Return the battle for the worker, as the server's input log has it."""
+        """Return the battle for the worker, as the server's input log has it.
+
+        Where Imprison disables every move unseen, the log has `move struggle`, which the simulator
+        takes from nobody: what was sent stands in its place.
+        """
         start, first, second, *rest = self.kept["inputLog"]
         began = json.loads(start.removeprefix(">start "))
         players = [
@@ -54,8 +60,13 @@ class Recorded:
         keys = {key: tuple(each.get(key) for each in players) for key in ("team", "seed")}
         teams: Any = keys["team"] if all(keys["team"]) else None
         seeds: Any = None if teams else keys["seed"]
-        choices = tuple((_seat(line), line[4:]) for line in rest)
-        return Setup(0, began["formatid"], began["seed"], teams, seeds, choices)
+        sent, choices = [iter(texts) for texts in self.taken], []
+        for line in rest:
+            seat = _seat(line)
+            text = next(sent[seat])
+            choices.append((seat, text if "move struggle" in line else line[4:]))
+        assert [*sent[0], *sent[1]] == [], "every choice that was taken is in the log"
+        return Setup(0, began["formatid"], began["seed"], teams, seeds, tuple(choices))
 
 
 def _seat(line: str) -> int:
@@ -104,10 +115,12 @@ class Client:
                 lines = []
                 if not request.get("wait"):
                     choices.append(pick(format, request, stream))
+                    recorded.taken[self.seat].append(choices[-1])
                     await self.say(f"/choose {choices[-1]}|{request['rqid']}", room)
             elif line.startswith("|error|"):
                 assert line.startswith("|error|[Unavailable choice]"), line
                 recorded.refused += 1
+                recorded.taken[self.seat].pop()
             else:
                 lines.append(line)
                 if line.startswith("|win|") or line == "|tie":
