@@ -8,7 +8,7 @@ the file that the server wrote of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -197,6 +197,36 @@ def test_the_workers_log_is_the_servers_line_by_line(
 ) -> None:
     for recorded in ground.played(format, FEW):
         check_the_log(worker, recorded)
+
+
+HELPLESS = {
+    "Bellossom": "Chlorophyll", "Incineroar": "Intimidate", "Amoonguss": "Regenerator",
+    "Flutter Mane": "Protosynthesis",
+}  # fmt: skip
+"""Species and ability; who knows one move alone has none left when that is imprisoned."""
+JAILERS = {
+    "Gardevoir": "Trace", "Gothitelle": "Shadow Tag", "Hatterene": "Magic Bounce",
+    "Delphox": "Blaze",
+}  # fmt: skip
+
+
+def of_all(team: Mapping[str, str], moves: Sequence[str]) -> str:
+    """Return a team in which everybody knows the same moves."""
+    known = "".join(f"- {move}\n" for move in moves)
+    each = (f"{name}\nAbility: {ability}\nLevel: 50\nEVs: 4 HP\n" for name, ability in team.items())
+    return "\n".join(words + known for words in each)
+
+
+def test_a_struggle_that_imprison_forces_is_played_again_by_what_was_sent(
+    ground: Ground, worker: Worker
+) -> None:
+    teams = [of_all(HELPLESS, ("Protect",)), of_all(JAILERS, ("Imprison", "Protect"))]
+    told = ground.battles.validate(RARE_FORMAT, teams)
+    assert [problems for _, problems in told] == [[], []]
+    pair = [packed for packed, _ in told]
+    (recorded,) = play_on(ground.server, RARE_FORMAT, [pair], seed=3)
+    assert any("move struggle" in line for line in recorded.kept["inputLog"])
+    check_the_log(worker, recorded)
 
 
 @pytest.mark.parametrize("format", MAIN_FORMATS)
