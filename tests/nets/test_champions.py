@@ -13,7 +13,6 @@ from lanista.live.showdown.casting import who_is
 from lanista.nets.files import champions
 from lanista.nets.files.champions import (
     champion_names,
-    champions_by_seats,
     champions_for,
     policy_file,
 )
@@ -148,18 +147,10 @@ def test_it_is_written_for_others(tmp_path, kuhn):
     assert output.is_file()
 
 
-def test_only_a_policy_for_as_many_seats_can_sit_down():
-    by_seats = champions_by_seats("beastybar", (2, 3, 4))
-    names = ("champion:beastybar", "champion:beastybar-3", "champion:beastybar-4")
-    assert by_seats == {2: [names[0]], 3: [names[1]], 4: [names[2]]}
-    assert champions_by_seats("arena", (2, 4)) == {2: ["champion:arena"], 4: []}
-    assert champions_by_seats("kuhn", (2,)) == {2: []}
-
-
 def test_names_are_those_of_one_game_or_of_all():
     two, three, four = (f"champion:beastybar{end}" for end in ("", "-3", "-4"))
     assert champion_names("beastybar") == [two, three, four]
     assert [champions_for("beastybar", seats) for seats in (2, 3, 4)] == [[two], [three], [four]]
-    assert champions_for("kuhn", 2) == []
+    assert [champions_for(*match) for match in (("arena", 4), ("kuhn", 2))] == [[], []]
     assert champion_names("kuhn") == []
     assert champion_names() == [f"champion:{game}" for game in champions.CHAMPIONS]

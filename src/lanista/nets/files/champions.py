@@ -1,13 +1,12 @@
 """Policies that come with the project: `champion:GAME`, wherever a player can be named.
 
-`champion:GAME-SEATS` plays with so many seats, where the game can have several numbers of them.
+`champion:GAME` plays with two seats, `champion:GAME-SEATS` with so many.
 
 Owns the names and where the files lie. Knows nothing of what is in them, and nothing of torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from lanista.errors import LanistaError
@@ -23,6 +22,8 @@ CHAMPIONS = {
     "showdown": "showdown-teams.safetensors",
 }
 """The file in artifacts/ of each game's best policy."""
+_USUAL_SEATS = 2
+"""Of a policy whose name says no number."""
 
 
 def champion_names(game: str | None = None) -> list[str]:
@@ -31,17 +32,10 @@ def champion_names(game: str | None = None) -> list[str]:
     return [f"{PREFIX}{name}" for name in names]
 
 
-def champions_by_seats(game: str, seats: Sequence[int]) -> dict[int, list[str]]:
-    """Return which policies that come with the project can sit down, for each number of seats, of
-    which a game has the first unless it is told otherwise."""
-    usual = {number: f"{game}-{number}" for number in seats} | {seats[0]: game}
-    return {n: [f"{PREFIX}{name}"] if name in CHAMPIONS else [] for n, name in usual.items()}
-
-
 def champions_for(game: str, seats: int) -> list[str]:
     """Return the policies that come with the project for a match of a game with so many seats."""
-    names = [f"{game}-{seats}", game]
-    return [f"{PREFIX}{name}" for name in names if name in CHAMPIONS][:1]
+    name = game if seats == _USUAL_SEATS else f"{game}-{seats}"
+    return [f"{PREFIX}{name}"] if name in CHAMPIONS else []
 
 
 def is_champion(word: str | Path) -> bool:

@@ -8,7 +8,7 @@ from lanista.errors import LanistaError
 from lanista.games import registry
 from lanista.games.scenes import game_name
 from lanista.live.files.policy_folder import PolicyFolder
-from lanista.nets.files.champions import champions_by_seats
+from lanista.nets.files.champions import champions_for
 from lanista.nets.files.policy_format import read_header
 from lanista.text import printable
 from lanista.view.context import ViewContext
@@ -60,7 +60,7 @@ def opponents(context: ViewContext, game: str) -> dict[str, Any]:
         "about": entry.about,
         "seats": list(seats),
         "bots": registry.bot_names(entry),
-        "champions": champions_by_seats(game, seats),
+        "champions": {number: champions_for(game, number) for number in seats},
         "policies": {number: policies_for(context, game, number, listing) for number in seats},
         "live": live,
         "clocked": bool(entry.board and entry.board.live),
