@@ -98,6 +98,54 @@ def test_a_recording(place, tmp_path):
     assert plain == spread
 
 
+def recorded(folder):
+    """Record matches into several files, among them one in which nobody wanted decides."""
+    for seed, seats in ((1, "heuristic,random"), (2, "random,skunk"), (3, "outcome,heuristic")):
+        give("play", "beastybar", "--seats", seats, "--matches", "20", "--seed", seed,
+             "--record", folder)  # fmt: skip
+    return folder
+
+
+def test_a_clone_of_recorded_matches(place, tmp_path):
+    words = ["imitate", "--data-dir", recorded(tmp_path / "data"), "--epochs", "2", "--cpu"]
+    words += ["--player", "heuristic,outcome", "--size", "s", "--evaluation-matches", "0"]
+    give(*words, "--output", tmp_path / "plain" / "clone.safetensors")
+    give(*words, "--output", tmp_path / "spread" / "clone.safetensors", "--cluster", place)
+    plain, spread = (tmp_path / side / "clone.safetensors" for side in ("plain", "spread"))
+    assert plain.read_bytes() == spread.read_bytes()
+    one, other = (numbers(path.with_name(f"{path.name}.json")) for path in (plain, spread))
+    paths = ("policy", "settings")
+    assert {**one, **dict.fromkeys(paths)} == {**other, **dict.fromkeys(paths)}
+
+
+def test_what_is_wrong_with_a_recording_is_said_alike(tmp_path, capsys):
+    folder = recorded(tmp_path / "data")
+    words = ["imitate", "--data-dir", folder, "--output", tmp_path / "clone.safetensors", "--cpu"]
+    file = sorted(folder.rglob("*.gz"))[1]
+    good = file.read_bytes()
+    said = []
+    for faults in ("broken", "another game", "nobody"):
+        if faults == "broken":
+            file.write_bytes(good[: len(good) // 2])
+        elif faults == "another game":
+            file.write_bytes(good)
+            give("play", "kuhn", "--seats", "random,random", "--matches", "4", "--record", folder)
+        else:
+            words = [*words, "--player", "nobody"]
+            for kuhn in folder.glob("kuhn*"):
+                kuhn.unlink()
+        capsys.readouterr()
+        for more in ([], ["--cluster", "local"]):
+            assert main([str(word) for word in [*words, *more]]) == 2
+            said.append(capsys.readouterr().err)
+    assert said[0] == said[1]
+    assert file.name in said[0]
+    assert said[2] == said[3]
+    assert "kuhn" in said[2]
+    assert said[4] == said[5]
+    assert "nobody" in said[4]
+
+
 def test_best_responses_to_two_bots(place, tmp_path):
     words = ["exploit", "random,queue", "--game", "beastybar", "--train-steps", "300", "--points"]
     words += ["2", "--games", "40", "--selection-games", "20", "--cpu"]

@@ -97,6 +97,21 @@ class Gathering:
             self._trajectories[name].add(values)
         self._matches += int(match.max()) + 1
 
+    def extend(self, more: Demonstrations) -> None:
+        """Take all of `more`, which has no extras."""
+        here = self.decisions
+        for name, column in self._rows.items():
+            column.add(getattr(more, name))
+        who = [self._teachers.setdefault(one, len(self._teachers)) for one in more.teachers]
+        changed: dict[str, NDArray[Any]] = {
+            "first": here + more.first[:-1],
+            "match": self._matches + more.match,
+            "teacher": np.array(who, np.int32)[more.teacher],
+        }
+        for name, column in self._trajectories.items():
+            column.add(changed.get(name, getattr(more, name)))
+        self._matches += int(more.match.max()) + 1
+
     def add_extras(self, extras: Mapping[str, Sequence[float | str | None]], rows: int) -> None:
         """Take what was measured beside the last `rows` decisions."""
         if self._extras_from is None:

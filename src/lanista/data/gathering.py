@@ -1,17 +1,20 @@
 """Reads folders of replays and of live feedback into one set of demonstrations.
 
 All of it must be of one game in one setting, and nothing broken is passed over: a policy must not
-be trained on less than its maker thinks. Replays are played again, part by part.
+be trained on less than its maker thinks. Replays are played again, part by part; with `--cluster`,
+file by file in tasks, and what comes of it is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.cluster.tasks import cores, tasks, wanted
 from lanista.data.datasets import Broken, DatasetError, find_files, parts_of
 from lanista.data.demonstration_builder import Gathering
 from lanista.data.demonstrations import (
@@ -94,15 +97,51 @@ class _Reading:
         files = find_files(folder, broken)
         if not files and not broken:
             raise DatasetError(f"{printable(folder)} holds no replays; they end in {SUFFIX}.")
-        for number, file in enumerate(files):
+        read = self._in_tasks if wanted() else self._one_by_one
+        for done, problem in enumerate(read(folder, files), start=1):
+            if problem is not None:
+                broken.append(problem)
+            if progress:
+                progress(done, len(files))
+        _refuse_broken(broken)
+
+    def _one_by_one(self, folder: Path, files: Sequence[Path]) -> Iterator[Broken | None]:
+        """Read files in order; tell of each whether it is broken."""
+        for file in files:
             here = file.relative_to(folder)
             try:
-                self._replay_file(file, here)
+                self.replay_file(file, here)
             except ReplayError as problem:
-                broken.append(Broken(here, str(problem)))
-            if progress:
-                progress(number + 1, len(files))
-        _refuse_broken(broken)
+                yield Broken(here, str(problem))
+            else:
+                yield None
+
+    def _in_tasks(self, folder: Path, files: Sequence[Path]) -> Iterator[Broken | None]:
+        """The same; files are read side by side and taken in order, whichever is ready first."""
+        arguments = [
+            (file.absolute(), file.relative_to(folder), self.players, self.game, self.slots)
+            for file in files
+        ]
+        ready: dict[int, _Part | Broken] = {}
+        taken = 0
+        with tasks(min(len(files), cores())) as doer:
+            for number, part in doer.each(_read, arguments):
+                ready[number] = part
+                while taken in ready:
+                    next_part = ready.pop(taken)
+                    taken += 1
+                    if isinstance(next_part, Broken):
+                        yield next_part
+                    else:
+                        self._take(next_part)
+                        yield None
+
+    def _take(self, part: _Part) -> None:
+        gathering = self._gathering_for(part.spec, part.here, FULL_VIEW)
+        gathering.seed(part.seed)
+        self.names |= part.names
+        if part.decisions is not None:
+            gathering.extend(part.decisions)
 
     def stream(self, file: Path, stream: Stream, outcome: NDArray[np.int8]) -> None:
         """Take the steps of a stream; `outcome` is one for each trajectory."""
@@ -142,7 +181,8 @@ class _Reading:
             raise DemonstrationError(" ".join(["There is no decision to learn from.", *notices]))
         return self.gathering.done()
 
-    def _replay_file(self, file: Path, here: Path) -> None:
+    def replay_file(self, file: Path, here: Path) -> int:
+        """Take the decisions of a file; return the seed of its deals."""
         with (
             open_replays(file, follow_links=False) as (header, records),
             refereeing(header, slots=self.slots, game=self.game) as referee,
@@ -152,6 +192,7 @@ class _Reading:
             self.names.update(player.name for player in header.players)
             for batch in parts_of(records):
                 self._part(gathering, referee, header, batch)
+        return header.seed
 
     def _part(
         self, gathering: Gathering, referee: Referee, header: Header, records: list[Record]
@@ -209,6 +250,34 @@ class _Reading:
             raise DemonstrationError(
                 f"{mixture}; learn from one kind alone, or allow both with --mix-sources."
             )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a task read of one file."""
+
+    here: Path
+    spec: Spec
+    seed: int
+    names: set[str]
+    """Of all who played."""
+    decisions: Demonstrations | None
+    """Those that are wanted, if there are any."""
+
+
+def _read(
+    file: Path, here: Path, players: tuple[str, ...], game: str | None, slots: int
+) -> _Part | Broken:
+    """Read one file in a task."""
+    reading = _Reading(players, game, slots, mix_sources=False)
+    try:
+        seed = reading.replay_file(file, here)
+    except ReplayError as problem:
+        return Broken(here, str(problem))
+    gathering = reading.gathering
+    assert gathering is not None
+    decisions = gathering.done() if gathering.decisions else None
+    return _Part(here, gathering.spec, seed, reading.names, decisions)
 
 
 def _ends(match: NDArray[np.int64], seat: NDArray[np.int32]) -> tuple[Indices, Indices]:

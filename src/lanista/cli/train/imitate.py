@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from lanista.cli.common.flags import GAMES, SETTINGS, number, optional, switch
+from lanista.cli.common.flags import CLUSTER, GAMES, SETTINGS, number, optional, switch
 from lanista.cli.common.outputs import RunFile, Writes
 from lanista.cli.train.tracker_flags import TensorBoardFolder, WandbProject
 from lanista.errors import LanistaError
@@ -84,6 +84,10 @@ class Imitate:
     """Threads of the networks' arithmetic; 0: as many as torch takes."""
     cpu: Annotated[bool, switch()] = False
     """Do not use a GPU."""
+    cluster: Annotated[str | None, CLUSTER] = None
+    """Play recorded matches again in tasks, a file each: in processes of this machine (local), or
+    on the machines of a Ray cluster (auto is that of this machine); see docs/guides/cluster.md.
+    Changes no number."""
     tensorboard: TensorBoardFolder = None
     """Mirror the numbers there for TensorBoard."""
     wandb: WandbProject = None
@@ -96,6 +100,7 @@ class Imitate:
         from lanista.cli.common.paths import refuse_unwritable
         from lanista.cli.main import INTERRUPTED
         from lanista.cli.train.imitate_report import say
+        from lanista.cluster.session import using
         from lanista.runs.folder import folder_of
         from lanista.training.imitate import imitate
         from lanista.training.imitation_numbers import json_path
@@ -104,7 +109,7 @@ class Imitate:
         task = self._task()
         for file in (self.output, json_path(self.output)):
             refuse_unwritable("--output", file)
-        with _screen(self.resume) as screen, self._naming():
+        with using(self.cluster), _screen(self.resume) as screen, self._naming():
             trackers = Trackers(self.tensorboard, self.wandb)
             observers = [screen, *trackers.of(folder_of(self.output), screen.message)]
             done = imitate(task, resume=self.resume, observers=observers)
