@@ -123,13 +123,13 @@ class _Reading:
             for file in files
         ]
         ready: dict[int, _Part | Broken] = {}
-        taken = 0
+        next_file = 0
         with tasks(min(len(files), cores())) as doer:
             for number, part in doer.each(_read, arguments):
                 ready[number] = part
-                while taken in ready:
-                    next_part = ready.pop(taken)
-                    taken += 1
+                while next_file in ready:
+                    next_part = ready.pop(next_file)
+                    next_file += 1
                     if isinstance(next_part, Broken):
                         yield next_part
                     else:
