@@ -157,7 +157,7 @@ ARENA: dict[str, Arm] = {
     for name in (
         "base", "lr follows KL", "updates a quarter as large", "updates four times as large",
         "critic on the torso, or apart", "values scaled by their running size",
-        "residual torso with LayerNorm", "λ 0.8, or 0.95", "observations normalised, or not",
+        "advantages normalised, or not", "residual torso with LayerNorm", "λ 0.8, or 0.95", "observations normalised, or not",
         "1 to 32 minibatches by gradient noise",
         "three times the epochs, stopped at KL 0.02",
         "network twice as wide", TORCH_START,
@@ -175,6 +175,7 @@ ARENA: dict[str, Arm] = {
     ),
     "first matches staggered over 600 steps": _plain("rollouts.stagger=600"),
     "shaping fades to 0": _plain("rollouts.shaping_scale={kind: linear, start: 1.0, end: 0.0}"),
+    "a third of the entropy bonus": _plain("learning.terms.entropy=1.7e-4"),
     "entropy a mean over heads": _plain("learning.entropy_heads=mean"),
     "no symmetry": _plain("network.symmetry=null"),
 }  # fmt: skip
