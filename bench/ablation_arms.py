@@ -157,8 +157,8 @@ ARENA: dict[str, Arm] = {
     for name in (
         "base", "lr follows KL", "updates a quarter as large", "updates four times as large",
         "critic on the torso, or apart", "values scaled by their running size",
-        "advantages normalised, or not", "residual torso with LayerNorm", "λ 0.8, or 0.95", "observations normalised, or not",
-        "1 to 32 minibatches by gradient noise",
+        "advantages normalised, or not", "residual torso with LayerNorm", "λ 0.8, or 0.95",
+        "observations normalised, or not", "1 to 32 minibatches by gradient noise",
         "three times the epochs, stopped at KL 0.02",
         "network twice as wide", TORCH_START,
     )

@@ -109,7 +109,10 @@ ROWS = (
     ),
     Row("leduc", "Leduc poker", "leduc", 150, _nash(2.0, 1.0, 0.6)),
     Row("liars_dice", "Liar's dice", "liars_dice", 90, _nash(1.0, 0.5, 0.3), looks_a_doubling=2),
-    Row("phantom_ttt", "Phantom tic-tac-toe", "phantom_ttt", 80, _scores(random=(0.85, 0.9, 0.93))),
+    Row(
+        "phantom_ttt", "Phantom tic-tac-toe", "phantom_ttt", 80, _nash(1.0, 0.7, 0.5),
+        looks_a_doubling=1,
+    ),
     Row(
         "beastybar", "Beasty Bar", "beastybar", 130,
         _scores(random=(0.8, 0.9), heuristic=(0.6, 0.7), distilled=(0.3, 0.5)),

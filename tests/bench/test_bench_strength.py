@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -277,7 +278,7 @@ def test_uniform_play_in_kuhn_is_judged_at_eleven_twelfths() -> None:
 
 
 def test_a_bot_against_itself_is_judged_at_a_half() -> None:
-    row = row_of("phantom_ttt")
+    row = replace(row_of("phantom_ttt"), marks=(Mark("random", 0.5),))
     spec = registry.spec_of(row.game, seed=0)
     score = Judge(row, matches=2000).look(Uniform(spec, row.game))["random"]
     assert score["low"] < 0.5 < score["high"]

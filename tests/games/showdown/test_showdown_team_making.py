@@ -91,6 +91,50 @@ def test_restricted_ones_come_no_more_often_than_the_format_allows() -> None:
         assert 1 <= max(counts) <= most
 
 
+CORES = (
+    ("Ability: Drizzle", "Ability: (Swift Swim|Rain Dish|Hydration)|- (Hurricane|Thunder|Weather)"),
+    ("Ability: (Drought|Orichalcum Pulse)", "Ability: (Chloro|Solar P|Protosy|Harvest|Flower G)"),
+    ("Ability: Sand Stream", "Ability: Sand (Rush|Force|Veil)"),
+    ("Ability: Snow Warning", "Ability: (Slush Rush|Snow Cloak|Ice Body)|- Blizzard"),
+    ("Ability: (Electric Surge|Hadron Engine)", "Ability: (Quark Drive|Surge Surfer)"),
+    ("Ability: Psychic Surge", "- (Expanding Force|Psychic|Psyshock)"),
+    ("Ability: Grassy Surge", "- (Grassy Glide|Wood Hammer|Leaf Storm)"),
+    ("- Trick Room", ""),
+    ("Dondozo", "Tatsugiri.*Ability: Commander"),
+)
+"""What the first Pokémon of a core brings, and what makes the next ones live on it."""
+
+
+def cores_of(team: MadeTeam) -> set[int]:
+    """Return the kinds of core with which a team's first two Pokémon agree."""
+    first, second = team.text.split("\n\n")[:2]
+    return {
+        kind
+        for kind, (brings, lives) in enumerate(CORES)
+        if re.search(brings, first) and re.search(lives, second, re.DOTALL)
+    }
+
+
+@needs_simulator
+@pytest.mark.parametrize("format", FORMATS)
+def test_teams_with_a_core_are_legal_and_begin_with_it(format: str, tmp_path: Path) -> None:
+    teams = make_teams(format, 60, seed=1, cores=1.0)
+    write_teams(tmp_path, teams)
+    with Battles() as battles:
+        assert not load_pool(tmp_path, format, battles).left_out
+    kinds = [cores_of(team) for team in teams]
+    assert all(kinds)
+    assert set.union(*kinds) == set(range(len(CORES)))
+
+
+@needs_simulator
+def test_the_share_with_a_core_is_what_was_asked_for_and_the_others_stay_as_they_were() -> None:
+    teams, without = make_teams(FORMATS[0], 24, seed=1, cores=0.25), made(FORMATS[0])[:24]
+    changed = [at for at, team in enumerate(teams) if team != without[at]]
+    assert len(changed) == 6
+    assert all(cores_of(teams[at]) for at in changed)
+
+
 @needs_simulator
 def test_an_observation_can_name_whatever_stands_in_a_team() -> None:
     for each in (each for team in made(FORMATS[0]) for each in team.sets):
@@ -106,6 +150,8 @@ def test_a_format_without_own_teams_a_filled_folder_and_no_teams_are_refused(
         make_teams("gen9randombattle", 1, 0)
     with pytest.raises(GameError, match="0 teams cannot be made"):
         make_teams(FORMATS[0], 0, 0)
+    with pytest.raises(GameError, match=r"share of teams with a core is 1\.5; give one from"):
+        make_teams(FORMATS[0], 1, 0, cores=1.5)
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(GameError, match="is not empty; name a new folder"):
         write_teams(tmp_path, [])

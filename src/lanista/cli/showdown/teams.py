@@ -29,6 +29,9 @@ class MakeTeams:
     """The format in which they are legal; one to which teams are brought."""
     seed: Annotated[int, number(0)] = 0
     """Random seed; another gives other teams."""
+    cores: Annotated[float, tyro.conf.arg(metavar="SHARE")] = 0.0
+    """Share of the teams, from 0 to 1, built around Pokémon that go together: a weather or terrain
+    and who lives on it, Trick Room and the slow, Dondozo and its Commander."""
 
     def run(self) -> int:
         """Make the teams, say how various they are, and return 0."""
@@ -42,7 +45,9 @@ class MakeTeams:
         random_teams.refuse_filled(self.output)
         refuse_unwritable_folder("--output", self.output)
         with progress_of(self.number, "teams") as progress:
-            teams = random_teams.make_teams(self.format, self.number, self.seed, progress)
+            teams = random_teams.make_teams(
+                self.format, self.number, self.seed, progress, cores=self.cores
+            )
         random_teams.write_teams(self.output, teams)
         sets = [pokemon for team in teams for pokemon in team.sets]
         species = len({pokemon.species for pokemon in sets})

@@ -24,6 +24,30 @@ const LASTING_ROLES = /Bulky|Support/;
 const SUPPORT_ROLES = /Support|Bulky Protect/;
 const SLOW = 60;
 const FAST = 90;
+const LAST = 50; // Who is slower than nearly everybody, and first in a Trick Room.
+
+const able = (...names) => ({ ability }) => names.includes(ability);
+const knows = (...ids) => ({ moves }) => ids.some(id => moves.includes(id));
+const named = name => ({ species }) => species === name;
+const either = (...tests) => set => tests.some(test => test(set));
+const slow = ({ species }, dex) => dex.species.get(species).baseStats.spe <= LAST;
+
+/** What teams are built around: who brings it, and `mates` who live on it. */
+const CORES = [
+	{ brings: able('Drizzle'), mates: 2,
+		lives: either(able('Swift Swim', 'Rain Dish', 'Hydration'), knows('hurricane', 'thunder', 'weatherball')) },
+	{ brings: able('Drought', 'Orichalcum Pulse'), mates: 2,
+		lives: able('Chlorophyll', 'Solar Power', 'Protosynthesis', 'Harvest', 'Flower Gift') },
+	{ brings: able('Sand Stream'), mates: 2, lives: able('Sand Rush', 'Sand Force', 'Sand Veil') },
+	{ brings: able('Snow Warning'), mates: 2,
+		lives: either(able('Slush Rush', 'Snow Cloak', 'Ice Body'), knows('blizzard')) },
+	{ brings: able('Electric Surge', 'Hadron Engine'), mates: 2, lives: able('Quark Drive', 'Surge Surfer') },
+	{ brings: able('Psychic Surge'), mates: 2, lives: knows('expandingforce', 'psychic', 'psyshock') },
+	{ brings: able('Grassy Surge'), mates: 2, lives: knows('grassyglide', 'woodhammer', 'leafstorm') },
+	{ brings: knows('trickroom'), mates: 2, lives: slow },
+	// The generator never deals the ability, which nobody else lives on.
+	{ brings: named('Dondozo'), mates: 1, lives: named('Tatsugiri'), ability: 'Commander' },
+];
 
 export class TeamMaker {
 	constructor({ Dex, PRNG, Teams, TeamValidator }, format) {
@@ -37,11 +61,11 @@ export class TeamMaker {
 		}
 	}
 
-	/** Make the team that belongs to a seed. */
-	make(seed) {
+	/** Make the team that belongs to a seed, around Pokémon that go together or not. */
+	make(seed, withCore) {
 		const prng = new this.PRNG(seed);
 		const generator = this.Teams.getGenerator(SOURCE, prng);
-		let team = [];
+		let team = withCore ? this.core(generator, prng) : [];
 		for (let deal = 0; deal < MOST_DEALS; deal++) {
 			for (const dealt of generator.getTeam()) {
 				team = this.joined(team, dealt, prng);
@@ -49,6 +73,28 @@ export class TeamMaker {
 			}
 		}
 		throw new Error(`no legal team of ${this.format} came of ${MOST_DEALS} dealt ones`);
+	}
+
+	/** Some Pokémon that go together, all of them legal in one team. */
+	core(generator, prng) {
+		for (const { brings, lives, mates, ability } of shuffled(CORES, prng)) {
+			const bringing = this.having(brings, 1, [], generator, prng);
+			if (!bringing.length) continue;
+			const team = this.having(lives, 1 + mates, bringing, generator, prng, ability);
+			if (team.length === 1 + mates) return team;
+		}
+		throw new Error(`no Pokémon of ${this.format} go together`);
+	}
+
+	/** The team, filled up to `size` with sets of the generator that pass a test. */
+	having(test, size, team, generator, prng, ability) {
+		for (const species of shuffled(Object.keys(generator.randomDoublesSets), prng)) {
+			if (team.length === size) break;
+			const dealt = generator.randomSet(species, {}, false, true);
+			if (!test(dealt, this.dex)) continue;
+			team = this.joined(team, ability ? { ...dealt, ability } : dealt, prng);
+		}
+		return team;
 	}
 
 	/** The team with one more set, or as it was where no form of the set may join it. */
@@ -119,13 +165,19 @@ export class TeamMaker {
 	}
 
 	/** The teams of some seeds: each as PokePaste text, and what stands in it. */
-	generate(seeds) {
-		return seeds.map(seed => {
-			const team = this.make(seed);
+	generate(seeds, withCore) {
+		return seeds.map((seed, at) => {
+			const team = this.make(seed, withCore[at]);
 			return {
 				text: `${this.Teams.export(team).trim()}\n`,
 				sets: team.map(({ species, item, moves }) => ({ species, item, moves })),
 			};
 		});
 	}
+}
+
+function shuffled(list, prng) {
+	const copy = [...list];
+	prng.shuffle(copy);
+	return copy;
 }

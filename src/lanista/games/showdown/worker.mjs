@@ -164,8 +164,8 @@ const COMMANDS = {
 	},
 
 	/** Teams that nobody composed, one a seed: as PokePaste text, and what stands in them. */
-	generate({ format, seeds }) {
-		return { teams: new TeamMaker(simulator, format).generate(seeds) };
+	generate({ format, seeds, withCore }) {
+		return { teams: new TeamMaker(simulator, format).generate(seeds, withCore) };
 	},
 
 	/** What has been used so far, for benchmarks. */

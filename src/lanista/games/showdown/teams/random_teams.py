@@ -41,18 +41,35 @@ class MadeTeam:
 
 
 def make_teams(
-    format: str, number: int, seed: int, progress: Callable[[int], None] = lambda more: None
+    format: str,
+    number: int,
+    seed: int,
+    progress: Callable[[int], None] = lambda more: None,
+    *,
+    cores: float = 0.0,
 ) -> list[MadeTeam]:
-    """Make teams legal in `format`; the first ones are the same however many are wanted."""
+    """Make teams legal in `format`; the first ones are the same however many are wanted.
+
+    A share `cores` of them is built around Pokémon that go together.
+    """
     refuse_teamless(format)
     if number < 1:
         raise GameError(f"{number} teams cannot be made; give 1 or more.")
+    if not 0 <= cores <= 1:
+        raise GameError(f"The share of teams with a core is {cores}; give one from 0 to 1.")
     seeds = [simulator_seed(Stream.keyed(seed, at, 0, "chance")) for at in range(number)]
+    # Evenly: of n teams, the nearest whole number to n times the share.
+    with_core = [round((at + 1) * cores) > round(at * cores) for at in range(number)]
     all_teams: list[MadeTeam] = []
     worker = Worker()
     try:
         for at in range(0, number, _BATCH):
-            message = {"do": "generate", "format": format, "seeds": seeds[at : at + _BATCH]}
+            message = {
+                "do": "generate",
+                "format": format,
+                "seeds": seeds[at : at + _BATCH],
+                "withCore": with_core[at : at + _BATCH],
+            }
             teams = [_read(entry) for entry in worker.ask(message)["teams"]]
             all_teams += teams
             progress(len(teams))
