@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -126,7 +127,9 @@ class LocalTasks:
         if self._pool is None:
             context = get_context("forkserver")
             context.set_forkserver_preload([__name__])
-            self._pool = ProcessPoolExecutor(self.at_once, mp_context=context)
+            self._pool = ProcessPoolExecutor(
+                self.at_once, mp_context=context, initializer=_leave_interrupts_to_the_driver
+            )
         return self._pool.submit(_done, work, arguments, str(Path.cwd()), session.own_environment())
 
 
@@ -225,6 +228,11 @@ def _done(work: Work, arguments: tuple[Any, ...], folder: str, environment: dict
     trust.inherit()
     _one_thread()
     return work(*arguments)
+
+
+def _leave_interrupts_to_the_driver() -> None:
+    """Ignore the terminal's Ctrl-C, which reaches every process of a command."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _one_thread() -> None:

@@ -364,13 +364,17 @@ class _Trainer:
         self.population.spend(played.values)
 
     def _exploiter_due(self, league: League) -> str:
-        """Return why an exploiter is to be trained now, or nothing; the run is saved before it is.
+        """Return why an exploiter is to be trained now, or nothing.
 
-        That comes before anything of the coming update is recorded or done, since a resumed run
-        begins with all of it again.
+        The run is saved before one is trained or waited for, and so before anything of the coming
+        update is recorded or done: a resumed run begins with all of it again.
         """
-        why = exploiter_due(league, self.population.iteration, self.run.metrics)
-        if why and self.saved < self.population.iteration:
+        iteration = self.population.iteration
+        practice = None if self.beside is None else self.beside.practice
+        if practice is not None and iteration < practice.due:
+            return ""  # One at a time.
+        why = exploiter_due(league, iteration, self.run.metrics)
+        if (why or practice) and self.saved < iteration:
             # Whoever stops an exploiter is told that all is saved.
             self._save(must=True)
         return why
@@ -403,8 +407,6 @@ class _Trainer:
         assert beside is not None
         joined = False
         if (practice := beside.practice) is not None and population.iteration >= practice.due:
-            if self.saved < population.iteration:
-                self._save(must=True)
             arguments = (population, self.evaluator, self.next_match, self.stop)
             if (tested := beside.tested(*arguments)) is None:
                 return None
