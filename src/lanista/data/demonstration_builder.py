@@ -1,4 +1,4 @@
-"""Builds demonstrations part by part; memory grows where it lies, so that nothing is held twice.
+"""Builds demonstrations part by part; memory grows in place, so that only a part is held twice.
 
 Knows nothing of files.
 """
@@ -99,6 +99,8 @@ class Gathering:
 
     def extend(self, more: Demonstrations) -> None:
         """Take all of `more`, which has no extras."""
+        if more.extras:
+            raise DemonstrationError("What was measured beside decisions cannot be added so.")
         here = self.decisions
         for name, column in self._rows.items():
             column.add(getattr(more, name))

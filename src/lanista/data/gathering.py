@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,41 +108,38 @@ class _Reading:
 
     def _one_by_one(self, folder: Path, files: Sequence[Path]) -> Iterator[Broken | None]:
         """Read files in order; tell of each whether it is broken."""
-        for file in files:
-            here = file.relative_to(folder)
-            try:
-                self.replay_file(file, here)
-            except ReplayError as problem:
-                yield Broken(here, str(problem))
-            else:
-                yield None
+        for arguments in self._readings(folder, files):
+            yield self._take(_read(*arguments))
 
     def _in_tasks(self, folder: Path, files: Sequence[Path]) -> Iterator[Broken | None]:
         """The same; files are read side by side and taken in order, whichever is ready first."""
-        arguments = [
-            (file.absolute(), file.relative_to(folder), self.players, self.game, self.slots)
-            for file in files
-        ]
+        arguments = self._readings(folder, files)
         ready: dict[int, _Part | Broken] = {}
         next_file = 0
         with tasks(min(len(files), cores())) as doer:
             for number, part in doer.each(_read, arguments):
                 ready[number] = part
                 while next_file in ready:
-                    next_part = ready.pop(next_file)
+                    yield self._take(ready.pop(next_file))
                     next_file += 1
-                    if isinstance(next_part, Broken):
-                        yield next_part
-                    else:
-                        self._take(next_part)
-                        yield None
 
-    def _take(self, part: _Part) -> None:
+    def _readings(self, folder: Path, files: Sequence[Path]) -> list[tuple[Any, ...]]:
+        """Return what `_read` is given for each file."""
+        return [
+            (file.absolute(), file.relative_to(folder), self.players, self.game, self.slots)
+            for file in files
+        ]
+
+    def _take(self, part: _Part | Broken) -> Broken | None:
+        """Take what was read of a file; return it if the file is broken."""
+        if isinstance(part, Broken):
+            return part
         gathering = self._gathering_for(part.spec, part.here, FULL_VIEW)
         gathering.seed(part.seed)
         self.names |= part.names
         if part.decisions is not None:
             gathering.extend(part.decisions)
+        return None
 
     def stream(self, file: Path, stream: Stream, outcome: NDArray[np.int8]) -> None:
         """Take the steps of a stream; `outcome` is one for each trajectory."""
@@ -254,7 +252,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class _Part:
-    """What a task read of one file."""
+    """What was read of one file."""
 
     here: Path
     spec: Spec
@@ -268,7 +266,7 @@ class _Part:
 def _read(
     file: Path, here: Path, players: tuple[str, ...], game: str | None, slots: int
 ) -> _Part | Broken:
-    """Read one file in a task."""
+    """Read one file, in a task or not."""
     reading = _Reading(players, game, slots, mix_sources=False)
     try:
         seed = reading.replay_file(file, here)
@@ -303,8 +301,9 @@ def _refuse_broken(broken: Sequence[Broken]) -> None:
         f"{printable(one.file)}: {printable(one.reason, 300)}" for one in broken[:_MOST_NAMED]
     )
     more = f" And {len(broken) - _MOST_NAMED} more." if len(broken) > _MOST_NAMED else ""
+    files = "1 file" if len(broken) == 1 else f"{len(broken)} files"
     raise DemonstrationError(
-        f"{len(broken)} files cannot be used; fix them or take them away, and see `lanista data`. "
+        f"{files} cannot be used; fix or take away what is broken, and see `lanista data`. "
         f"{reasons}{more}"
     )
 

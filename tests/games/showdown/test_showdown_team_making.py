@@ -91,34 +91,47 @@ def test_restricted_ones_come_no_more_often_than_the_format_allows() -> None:
         assert 1 <= max(counts) <= most
 
 
+ABILITY, MOVE = r"^Ability: (?:{})\s*$", r"^- (?:{})\s*$"
 CORES = (
-    ("Ability: Drizzle", "Ability: (Swift Swim|Rain Dish|Hydration)|- (Hurricane|Thunder|Weather)"),
-    ("Ability: (Drought|Orichalcum Pulse)", "Ability: (Chloro|Solar P|Protosy|Harvest|Flower G)"),
-    ("Ability: Sand Stream", "Ability: Sand (Rush|Force|Veil)"),
-    ("Ability: Snow Warning", "Ability: (Slush Rush|Snow Cloak|Ice Body)|- Blizzard"),
-    ("Ability: (Electric Surge|Hadron Engine)", "Ability: (Quark Drive|Surge Surfer)"),
-    ("Ability: Psychic Surge", "- (Expanding Force|Psychic|Psyshock)"),
-    ("Ability: Grassy Surge", "- (Grassy Glide|Wood Hammer|Leaf Storm)"),
-    ("- Trick Room", ""),
-    ("Dondozo", "Tatsugiri.*Ability: Commander"),
-)
-"""What the first Pokémon of a core brings, and what makes the next ones live on it."""
+    (ABILITY.format("Drizzle"), f"{ABILITY.format('Swift Swim|Rain Dish|Hydration')}|"
+     f"{MOVE.format('Hurricane|Thunder|Weather Ball')}"),
+    (ABILITY.format("Drought|Orichalcum Pulse"),
+     ABILITY.format("Chlorophyll|Solar Power|Protosynthesis|Harvest|Flower Gift")),
+    (ABILITY.format("Sand Stream"), ABILITY.format("Sand (?:Rush|Force|Veil)")),
+    (ABILITY.format("Snow Warning"),
+     f"{ABILITY.format('Slush Rush|Snow Cloak|Ice Body')}|{MOVE.format('Blizzard')}"),
+    (ABILITY.format("Electric Surge|Hadron Engine"), ABILITY.format("Quark Drive|Surge Surfer")),
+    (ABILITY.format("Psychic Surge"), MOVE.format("Expanding Force|Psychic|Psyshock")),
+    (ABILITY.format("Grassy Surge"), MOVE.format("Grassy Glide|Wood Hammer|Leaf Storm")),
+    (MOVE.format("Trick Room"), None),
+    (r"^Dondozo\b", r"^Tatsugiri\b[^@]*@[^\n]*\nAbility: Commander\s*$"),
+)  # fmt: skip
+"""What the first Pokémon of a core brings, and what the others live on; None: being slow."""
+ALONE = 8
+"""The core that has one Pokémon beside the first; the others have two."""
 
 
 def cores_of(team: MadeTeam) -> set[int]:
-    """Return the kinds of core with which a team's first two Pokémon agree."""
-    first, second = team.text.split("\n\n")[:2]
-    return {
-        kind
-        for kind, (brings, lives) in enumerate(CORES)
-        if re.search(brings, first) and re.search(lives, second, re.DOTALL)
-    }
+    """Return the kinds of core with which the first Pokémon of a team agree."""
+    sets = team.text.split("\n\n")
+    found = set()
+    for kind, (brings, lives) in enumerate(CORES):
+        mates = range(1, 2 if kind == ALONE else 3)
+        fit = all(
+            dex().species_of(to_id(team.sets[at].species)).stats[5] <= 50
+            if lives is None
+            else re.search(lives, sets[at], re.MULTILINE)
+            for at in mates
+        )
+        if fit and re.search(brings, sets[0], re.MULTILINE):
+            found.add(kind)
+    return found
 
 
 @needs_simulator
 @pytest.mark.parametrize("format", FORMATS)
 def test_teams_with_a_core_are_legal_and_begin_with_it(format: str, tmp_path: Path) -> None:
-    teams = make_teams(format, 60, seed=1, cores=1.0)
+    teams = make_teams(format, 60, seed=1, core_share=1.0)
     write_teams(tmp_path, teams)
     with Battles() as battles:
         assert not load_pool(tmp_path, format, battles).left_out
@@ -129,7 +142,7 @@ def test_teams_with_a_core_are_legal_and_begin_with_it(format: str, tmp_path: Pa
 
 @needs_simulator
 def test_the_share_with_a_core_is_what_was_asked_for_and_the_others_stay_as_they_were() -> None:
-    teams, without = make_teams(FORMATS[0], 24, seed=1, cores=0.25), made(FORMATS[0])[:24]
+    teams, without = make_teams(FORMATS[0], 24, seed=1, core_share=0.25), made(FORMATS[0])[:24]
     changed = [at for at, team in enumerate(teams) if team != without[at]]
     assert len(changed) == 6
     assert all(cores_of(teams[at]) for at in changed)
@@ -150,8 +163,8 @@ def test_a_format_without_own_teams_a_filled_folder_and_no_teams_are_refused(
         make_teams("gen9randombattle", 1, 0)
     with pytest.raises(GameError, match="0 teams cannot be made"):
         make_teams(FORMATS[0], 0, 0)
-    with pytest.raises(GameError, match=r"share of teams with a core is 1\.5; give one from"):
-        make_teams(FORMATS[0], 1, 0, cores=1.5)
+    with pytest.raises(GameError, match=r"core_share is 1\.5; give a share of the teams"):
+        make_teams(FORMATS[0], 1, 0, core_share=1.5)
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(GameError, match="is not empty; name a new folder"):
         write_teams(tmp_path, [])

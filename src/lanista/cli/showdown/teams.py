@@ -29,7 +29,7 @@ class MakeTeams:
     """The format in which they are legal; one to which teams are brought."""
     seed: Annotated[int, number(0)] = 0
     """Random seed; another gives other teams."""
-    cores: Annotated[float, tyro.conf.arg(metavar="SHARE")] = 0.0
+    core_share: Annotated[float, tyro.conf.arg(metavar="SHARE")] = 0.0
     """Share of the teams, from 0 to 1, built around Pokémon that go together: a weather or terrain
     and who lives on it, Trick Room and the slow, Dondozo and its Commander."""
 
@@ -37,6 +37,8 @@ class MakeTeams:
         """Make the teams, say how various they are, and return 0."""
         if self.number < 1:
             raise LanistaError(f"--number is {self.number}; give 1 or more.")
+        if not 0 <= self.core_share <= 1:
+            raise LanistaError(f"--core-share is {self.core_share}; give a share from 0 to 1.")
         from lanista.cli.common.paths import refuse_unwritable_folder
         from lanista.cli.common.progress import progress_of
         from lanista.games.showdown.teams import random_teams
@@ -46,7 +48,7 @@ class MakeTeams:
         refuse_unwritable_folder("--output", self.output)
         with progress_of(self.number, "teams") as progress:
             teams = random_teams.make_teams(
-                self.format, self.number, self.seed, progress, cores=self.cores
+                self.format, self.number, self.seed, progress, core_share=self.core_share
             )
         random_teams.write_teams(self.output, teams)
         sets = [pokemon for team in teams for pokemon in team.sets]

@@ -24,13 +24,13 @@ const LASTING_ROLES = /Bulky|Support/;
 const SUPPORT_ROLES = /Support|Bulky Protect/;
 const SLOW = 60;
 const FAST = 90;
-const LAST = 50; // Who is slower than nearly everybody, and first in a Trick Room.
+const TRICK_ROOM_SPEED = 50; // Base speed of who is slower than nearly everybody, and so first there.
 
 const able = (...names) => ({ ability }) => names.includes(ability);
 const knows = (...ids) => ({ moves }) => ids.some(id => moves.includes(id));
 const named = name => ({ species }) => species === name;
 const either = (...tests) => set => tests.some(test => test(set));
-const slow = ({ species }, dex) => dex.species.get(species).baseStats.spe <= LAST;
+const slow = ({ species }, dex) => dex.species.get(species).baseStats.spe <= TRICK_ROOM_SPEED;
 
 /** What teams are built around: who brings it, and `mates` who live on it. */
 const CORES = [

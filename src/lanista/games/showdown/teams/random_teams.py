@@ -46,20 +46,20 @@ def make_teams(
     seed: int,
     progress: Callable[[int], None] = lambda more: None,
     *,
-    cores: float = 0.0,
+    core_share: float = 0.0,
 ) -> list[MadeTeam]:
     """Make teams legal in `format`; the first ones are the same however many are wanted.
 
-    A share `cores` of them is built around Pokémon that go together.
+    A share `core_share` of them is built around Pokémon that go together.
     """
     refuse_teamless(format)
     if number < 1:
         raise GameError(f"{number} teams cannot be made; give 1 or more.")
-    if not 0 <= cores <= 1:
-        raise GameError(f"The share of teams with a core is {cores}; give one from 0 to 1.")
+    if not 0 <= core_share <= 1:
+        raise GameError(f"core_share is {core_share}; give a share of the teams from 0 to 1.")
     seeds = [simulator_seed(Stream.keyed(seed, at, 0, "chance")) for at in range(number)]
     # Evenly: of n teams, the nearest whole number to n times the share.
-    with_core = [round((at + 1) * cores) > round(at * cores) for at in range(number)]
+    with_core = [round((at + 1) * core_share) > round(at * core_share) for at in range(number)]
     all_teams: list[MadeTeam] = []
     worker = Worker()
     try:
