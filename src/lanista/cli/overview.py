@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from lanista.cli.commands import FAMILIES, Entry, Group, every_command
 
-ABOUT = """Trains agents for competitive games, and says honestly how strong they are.
+ABOUT = """Trains agents for competitive games, and measures how strong they are.
 
 With --debug, anywhere on the line, an error shows its trace. With --trust Python files that a
 settings file or a folder names are run, which you have not run here before. --version prints the

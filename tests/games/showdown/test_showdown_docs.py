@@ -48,7 +48,12 @@ def test_the_recipes_of_the_page_are_there():
 
 def test_the_policies_of_the_page_play_the_game_as_it_is_now():
     named = {*re.findall(r"artifacts/[\w-]+\.safetensors", PAGE)}
-    policies = (("vgc", "mirror", 1), ("teams", "cross", 2), ("teams-clone", "cross", 2))
+    policies = (
+        ("vgc", "mirror", 1),
+        ("teams", "cross", 2),
+        ("teams-clone", "cross", 2),
+        ("champion", "mixed", 2),
+    )
     assert named == {f"artifacts/showdown-{name}.safetensors" for name, _, _ in policies}
     for name, mode, observation in policies:
         spec = describe(format_named("gen9vgc2025regi"), mode, "", "", observation)
@@ -56,12 +61,14 @@ def test_the_policies_of_the_page_play_the_game_as_it_is_now():
         assert policy.header.network.kind == "transformer"
 
 
-def test_the_champion_is_the_policy_for_any_team_and_comes_from_the_clone_beside_it():
+def test_the_champion_is_the_policy_for_any_team_and_the_one_before_comes_from_its_clone():
     champion = policy_file("champion:showdown")
-    assert champion.name == "showdown-teams.safetensors"
-    clone = champion.with_name("showdown-teams-clone.safetensors")
+    assert champion.name == "showdown-champion.safetensors"
+    before, clone = (
+        champion.with_name(f"showdown-teams{end}.safetensors") for end in ("", "-clone")
+    )
     digest = hashlib.sha256(clone.read_bytes()).hexdigest()
-    assert read_header(champion).parents == (digest,)
+    assert read_header(before).parents == (digest,)
 
 
 def test_the_page_names_every_format_every_pool_and_every_bot():

@@ -1,4 +1,4 @@
-"""Teams that nobody composed: legal, various, and the same again for the same seed."""
+"""Randomly composed teams: legal, various, and the same again for the same seed."""
 
 from __future__ import annotations
 

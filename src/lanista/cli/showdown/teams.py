@@ -1,4 +1,4 @@
-"""`lanista showdown teams`: a pool of legal teams that nobody composed."""
+"""`lanista showdown teams`: a pool of legal teams, composed at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Makes teams that nobody composed, legal in a format to which teams are brought.
+// Composes teams at random, legal in a format to which teams are brought.
 //
 // The simulator's own generator for random doubles deals the sets; here they get level 50, effort
 // for what they do, and an item that nobody else in the team holds. The format's validator says

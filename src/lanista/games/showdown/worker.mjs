@@ -163,7 +163,7 @@ const COMMANDS = {
 		};
 	},
 
-	/** Teams that nobody composed, one a seed: as PokePaste text, and what stands in them. */
+	/** Randomly composed teams, one a seed: as PokePaste text, and what stands in them. */
 	generate({ format, seeds, withCore }) {
 		return { teams: new TeamMaker(simulator, format).generate(seeds, withCore) };
 	},

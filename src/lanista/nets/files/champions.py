@@ -19,7 +19,7 @@ CHAMPIONS = {
     "beastybar-3": "champion-3-seats.safetensors",
     "beastybar-4": "champion-4-seats.safetensors",
     "microrts": "microrts-champion.safetensors",
-    "showdown": "showdown-teams.safetensors",
+    "showdown": "showdown-champion.safetensors",
 }
 """The file in artifacts/ of each game's best policy."""
 _USUAL_SEATS = 2

@@ -1,4 +1,4 @@
-"""Makes legal teams that nobody composed, and writes them as a team pool.
+"""Composes legal teams at random, and writes them as a team pool.
 
 The sets are those of the simulator's generator for random doubles, recombined by
 generating.mjs; here the seeds are drawn and the files written. Knows nothing of who plays them.
