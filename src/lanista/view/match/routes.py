@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from lanista.errors import LanistaError
 from lanista.insight.films import Film
 from lanista.view.context import ViewContext
-from lanista.view.match.library import AUTO, Library, Look
+from lanista.view.match.film_cache import AUTO, FilmCache, Look
 from lanista.view.match.takes import listed
 from lanista.view.match.walk import replay_summary, walk
 from lanista.view.shell import page
@@ -39,7 +39,7 @@ def routes(context: ViewContext) -> list[BaseRoute]:
 
 class _Pages:
     def __init__(self, context: ViewContext) -> None:
-        self.context, self.library = context, Library(context)
+        self.context, self.films = context, FilmCache(context)
 
     async def matches(self, request: Request) -> Response:
         """The list of files and runs, or of the matches in one."""
@@ -82,12 +82,12 @@ class _Pages:
     def _film(self, look: Look) -> dict[str, Any]:
         from lanista.insight.judgements import reason_against
 
-        film = self.library.film(look)
-        advisers = self.library.advisers(look)
+        film = self.films.film(look)
+        advisers = self.films.advisers(look)
         reasons = [reason_against(film.spec, adviser) for adviser in advisers.values()]
         return {
             **about(film),
-            "policies": self.library.policies(film.take.header.game, len(film.take.digests)),
+            "policies": self.films.policies(film.take.header.game, len(film.take.digests)),
             "judges": {str(seat): adviser.name for seat, adviser in advisers.items()},
             "unjudged": (reasons or [reason_against(film.spec, None)])[0],
         }
@@ -97,14 +97,14 @@ class _Pages:
         words = request.query_params
         first = number(words, "first", 0)
         count = min(number(words, "count", MOST_STEPS), MOST_STEPS)
-        film = await run_in_threadpool(self.library.film, look_of(request))
+        film = await run_in_threadpool(self.films.film, look_of(request))
         return JSONResponse({"first": first, "steps": film.steps(first, count)})
 
     async def judge(self, request: Request) -> Response:
         """What the moves of one decision were worth."""
         words = request.query_params
         step, seat = number(words, "step", 0), number(words, "seat", 0)
-        judged = await run_in_threadpool(self.library.judge, look_of(request), step, seat)
+        judged = await run_in_threadpool(self.films.judge, look_of(request), step, seat)
         return JSONResponse(judged.plain())
 
 

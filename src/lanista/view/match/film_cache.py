@@ -44,7 +44,7 @@ class Look:
     policy: str
 
 
-class Library:
+class FilmCache:
     """The films of one server."""
 
     def __init__(self, context: ViewContext) -> None:
